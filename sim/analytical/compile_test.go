@@ -1,14 +1,17 @@
 package analytical
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
 )
 
 // TestSharedGraphs compiles pairs of ranks. Ranks share a graph if all columns that a graph depends on have the same
-// values, whether or not they are in the same memory.
+// values, whether or not they are in the same memory. It runs on one processor, for a goroutine shares the graphs of the
+// ranks that it compiles itself.
 func TestSharedGraphs(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	pair := func(change func(r *dag.Rank)) *dag.Trace {
 		b := dag.NewBuilder(2)
 		calc := b.Rank(0).Calc(dag.Microsecond)
