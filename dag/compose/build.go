@@ -66,6 +66,11 @@ func Build(p *Plan, env Env) (*Built, error) {
 	if p.Title != "" {
 		merged.Title = p.Title
 	}
+	if p.StartCalc {
+		if merged, err = withClocks(env.Context, merged); err != nil {
+			return nil, inFile(p.Name(), err)
+		}
+	}
 	b.built.Merged = merged
 	source := dag.FromTrace(merged)
 	if env.Context != nil {
@@ -122,15 +127,8 @@ func (b *builder) read() error {
 		if ranks += j.Count * max(1, len(t.Ranks)); copies && ranks > maxPlanRanks {
 			return fmt.Errorf("the jobs up to %s have more than %d ranks", j.File, maxPlanRanks)
 		}
-		start := j.Start
-		if b.StartCalc && start > 0 {
-			if t, err = Postpone(b.env.Context, t, start); err != nil {
-				return inFile(j.File, fmt.Errorf("start: %w", err))
-			}
-			start = 0
-		}
 		for range j.Count {
-			b.jobs = append(b.jobs, Job{Trace: t, Start: start})
+			b.jobs = append(b.jobs, Job{Trace: t, Start: j.Start})
 			names = append(names, j.jobName())
 		}
 	}
@@ -205,7 +203,7 @@ func (b *builder) merge() (*dag.Trace, error) {
 		return nil, err
 	}
 	t.Nodes = where
-	if b.Machine.Shared && !b.ShareNIC {
+	if b.Machine.Shared && b.OwnNICs {
 		if t, err = SeparateNICs(b.env.Context, t, b.jobs); err != nil {
 			return nil, err
 		}

@@ -27,11 +27,11 @@ type Plan struct {
 	Seed      *int64    // of Random placements without their own seed; nil: 1
 
 	PerNode       *bool // join the ranks of each node; nil: if every node has one rank and there are no collectives
-	ShareNIC      bool  // jobs share the NICs of a node; only with Machine.Shared
+	OwnNICs       bool  // jobs have NICs of their own on a node that they share; only with Machine.Shared
 	UniqueNIC     bool  // joined ranks keep separate NICs
 	SharedStreams bool  // joined ranks share streams of equal numbers
 	Bandwidth     int64 // bandwidth of messages inside a node with joined ranks, in bytes per second
-	StartCalc     bool  // represent the start of a job as a calc instead of release times ([Postpone])
+	StartCalc     bool  // represent release times, with them the starts of jobs, by calcs of clocks (package clock)
 }
 
 // PlanJob is a job of a plan, or several copies of it.

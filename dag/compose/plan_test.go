@@ -23,10 +23,10 @@ func TestReadPlan(t *testing.T) {
 	}{
 		{"jobs:\n- file: a\n", Plan{Jobs: []PlanJob{job("plans/a")}}},
 		{"# with all keys\ntitle: t\nmode: multi-tenant\nplacement: random\nnodes: 12\nseed: 7\none-rank-per-node: false\n" +
-			"share-nic: true\nshare-streams: true\nunique-nic: true\nintra-bw: 25GB/s\nscale-compute: 0.5\njobs:\n" +
+			"share-nic: false\nshare-streams: true\nunique-nic: true\nintra-bw: 25GB/s\nscale-compute: 0.5\njobs:\n" +
 			"- file: /b/c\n  name: x\n  from: goal\n  start: 1.5us\n  count: 3\n  nodes: [0-2, 7, \"5,6\"]\n  window: 1us..\n" +
 			"  only-ranks: 0-7,12\n  repeat: 9\n  scale-compute: 1/2\n- file: '-'\n  window: ..2s\n",
-			Plan{Title: "t", Placed: true, PerNode: &no, Seed: &seven, ShareNIC: true, UniqueNIC: true, SharedStreams: true,
+			Plan{Title: "t", Placed: true, PerNode: &no, Seed: &seven, OwnNICs: true, UniqueNIC: true, SharedStreams: true,
 				Bandwidth: 25e9, Scale: half,
 				Placement: Placement{Policy: Random}, Machine: Machine{Nodes: 12, Shared: true},
 				Jobs: []PlanJob{
@@ -46,7 +46,8 @@ func TestReadPlan(t *testing.T) {
 			Placement: Placement{Policy: Random, Seed: 7, Seeded: true}}},
 		{"{\"mode\": \"multi-job\", \"goal_files\": [\"a\", \"../b\"],\n\"pattern\": [[0, 5], [\"2-3\"]], " +
 			"\"share-nic\": false}",
-			Plan{Jobs: []PlanJob{job("plans/a"), job("b")}, Placed: true, PerNode: &yes, Lists: [][]int32{{0, 5}, {2, 3}}}},
+			Plan{Jobs: []PlanJob{job("plans/a"), job("b")}, Placed: true, PerNode: &yes, OwnNICs: true,
+				Lists: [][]int32{{0, 5}, {2, 3}}}},
 		{"mode: multi-job\ngoal_files: [a]\npattern: round_robin\n", Plan{Jobs: []PlanJob{job("plans/a")}, Placed: true,
 			PerNode: &yes, Placement: Placement{Policy: RoundRobin}}},
 	} {

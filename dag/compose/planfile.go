@@ -293,7 +293,7 @@ func (p *Plan) readLists(d *decoder, n *conf.Node, key string) error {
 func decodePlan(n *conf.Node, d *decoder) (*Plan, error) {
 	p := &Plan{Bandwidth: defaultBandwidth}
 	var seed int64
-	perNode := false
+	perNode, shareNIC := false, true
 	keys := []planKey{
 		{"title", d.text(&p.Title)},
 		{"mode", p.readMode(d)},
@@ -301,7 +301,7 @@ func decodePlan(n *conf.Node, d *decoder) (*Plan, error) {
 		{"nodes", d.whole(&p.Machine.Nodes, 1, math.MaxInt32)},
 		{"seed", d.parsed(parseInto(&seed, parseSeed))},
 		{"one-rank-per-node", d.boolean(&perNode)},
-		{"share-nic", d.boolean(&p.ShareNIC)},
+		{"share-nic", d.boolean(&shareNIC)},
 		{"share-streams", d.boolean(&p.SharedStreams)},
 		{"intra-bw", d.parsed(parseInto(&p.Bandwidth, units.ParseBandwidth))},
 		{"unique-nic", d.boolean(&p.UniqueNIC)},
@@ -315,7 +315,7 @@ func decodePlan(n *conf.Node, d *decoder) (*Plan, error) {
 			{"mode", p.readMode(d)},
 			{"goal_files", p.readGoalFiles(d)},
 			{"pattern", p.readPlacement(d)},
-			{"share-nic", d.boolean(&p.ShareNIC)},
+			{"share-nic", d.boolean(&shareNIC)},
 		}
 	}
 	if n.Kind != conf.Map {
@@ -324,6 +324,7 @@ func decodePlan(n *conf.Node, d *decoder) (*Plan, error) {
 	if err := d.mapping(n, keys); err != nil {
 		return nil, err
 	}
+	p.OwnNICs = !shareNIC
 	if n.Has("goal_files") {
 		perNode, p.PerNode = true, &perNode
 		for _, key := range []string{"mode", "pattern"} {

@@ -21,32 +21,34 @@ import (
 
 // Format is the protobuf form, which simulators read.
 var Format = format.Format{
-	Name:       "chakra",
-	Title:      "Chakra execution traces (.et), one file per rank",
-	Tensors:    Tensors,
-	Extensions: []string{".et"},
-	Binary:     true,
-	Detect:     detect,
-	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".et") },
-	Read:       read,
-	Options:    Table,
-	Lacks:      lacks,
-	Losses:     losses,
-	WriteFiles: write,
+	Name:         "chakra",
+	Title:        "Chakra execution traces (.et), one file per rank",
+	Tensors:      Tensors,
+	Extensions:   []string{".et"},
+	Binary:       true,
+	Detect:       detect,
+	Files:        func(name string, folder []string) ([]string, error) { return files(name, folder, ".et") },
+	Read:         read,
+	Options:      Table,
+	WriteOptions: writeTable,
+	Lacks:        lacks,
+	Losses:       func(t *dag.Trace) []format.Loss { return losses(t, format.WriteOptions{}, false) },
+	WriteFiles:   write,
 }
 
 // JSON is the form of Chakra's jsonizer.
 var JSON = format.Format{
-	Name:       "chakrajson",
-	Title:      "Chakra execution traces as JSON (Chakra's jsonizer), one file per rank",
-	Extensions: []string{".json"},
-	Detect:     detectJSON,
-	Files:      func(name string, folder []string) ([]string, error) { return files(name, folder, ".json") },
-	Read:       readJSON,
-	Options:    Table,
-	Lacks:      lacks,
-	Losses:     jsonLosses,
-	WriteFiles: writeJSON,
+	Name:         "chakrajson",
+	Title:        "Chakra execution traces as JSON (Chakra's jsonizer), one file per rank",
+	Extensions:   []string{".json"},
+	Detect:       detectJSON,
+	Files:        func(name string, folder []string) ([]string, error) { return files(name, folder, ".json") },
+	Read:         readJSON,
+	Options:      Table,
+	WriteOptions: writeTable,
+	Lacks:        lacks,
+	Losses:       func(t *dag.Trace) []format.Loss { return losses(t, format.WriteOptions{}, true) },
+	WriteFiles:   writeJSON,
 }
 
 // lacks describes the ops that neither form has, or that the schema numbers but simulators refuse because it has no

@@ -3,22 +3,20 @@
 package chakra
 
 import (
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-func losses(t *dag.Trace) []format.Loss {
-	l, _ := commonLosses(t)
-	return l
-}
-
-// jsonLosses adds the losses of JSON only.
-func jsonLosses(t *dag.Trace) []format.Loss {
-	l, unknown := commonLosses(t)
-	l.Add("fields and values that Chakra's JSON cannot represent", unknown)
-	return l
+// losses returns the losses of writing a trace, nil if it cannot be written: writing reports the error.
+func losses(t *dag.Trace, o format.WriteOptions, json bool) []format.Loss {
+	p, err := newPlan(t, o)
+	if err != nil {
+		return nil
+	}
+	return p.losses(json)
 }
 
 // lossCounts is the number of ops per loss.
@@ -27,23 +25,23 @@ type lossCounts struct {
 	hosts, dims, calls, flops, names, measured, markers, untimed, foreign, unknown, groups         int64
 }
 
-// commonLosses returns the losses of both forms, and the number of ops with data that JSON cannot represent.
-func commonLosses(t *dag.Trace) (format.Losses, int64) {
-	p, err := newPlan(t)
-	if err != nil {
-		return nil, 0 // writing reports the error
-	}
+// losses returns the losses of the protobuf messages or of JSON.
+func (p *plan) losses(json bool) []format.Loss {
+	t := p.original
 	var c lossCounts
 	w := new(rankWriter)
 	for rank := range t.Ranks {
 		if w.begin(p, rank) != nil {
-			return nil, 0
+			return nil
 		}
 		c.count(w)
 	}
 	var l format.Losses
 	l.Add("dependencies on starts of ops, replaced by the dependencies of those ops", c.starts)
 	l.Add("release times", c.release)
+	l.Add(fmt.Sprintf("release times rounded to whole %s", p.unit()), p.rounded())
+	l.Add("release times that calcs delay, because the calcs of the clock take turns with them on the accelerator",
+		p.delayed)
 	l.Add("durations rounded to whole microseconds", c.rounded)
 	l.Add("markers, which become computations of duration 0", c.markers)
 	l.Add("durations of ops without a duration in Chakra", c.untimed)
@@ -66,7 +64,10 @@ func commonLosses(t *dag.Trace) (format.Losses, int64) {
 	l.Add("attributes", c.foreign)
 	l.AddRareFields(t, dag.FieldHost, dag.FieldDims, dag.FieldPriority)
 	l.AddNodes(t)
-	return l, c.unknown
+	if json {
+		l.Add("fields and values that Chakra's JSON cannot represent", c.unknown)
+	}
+	return l
 }
 
 // count adds the losses of a rank.
@@ -76,7 +77,7 @@ func (c *lossCounts) count(w *rankWriter) {
 	if w.renumbered {
 		c.ids += int64(r.Len())
 	}
-	for i := range r.Kind {
+	for i := p.ticks(w.rank); i < r.Len(); i++ {
 		op := r.Op(i)
 		if a := w.of(i); a != nil {
 			if _, _, ok := w.stored(&op, a); !ok && a.describes() {

@@ -21,13 +21,15 @@ const maxTag = 500_000_000
 
 // plan is the plan for writing a trace.
 type plan struct {
-	t       *dag.Trace
-	known   *knowledge        // of the files that the trace was read from; nil: none
-	jobs    []bool            // for a merged trace: which of its jobs were read from such files
-	layouts map[string]layout // by name
-	groups  []string          // number of each communicator
-	tags    map[message]int32 // tags that differ from the trace
-	sizes   []map[int32]int64 // by rank: sizes of receives that differ from the trace
+	t        *dag.Trace // with clocks
+	original *dag.Trace
+	known    *knowledge        // of the files that the trace was read from; nil: none
+	jobs     []bool            // for a merged trace: which of its jobs were read from such files
+	layouts  map[string]layout // by name
+	groups   []string          // number of each communicator
+	tags     map[message]int32 // tags that differ from the trace
+	sizes    []map[int32]int64 // by rank: sizes of receives that differ from the trace
+	*clocks
 }
 
 // message is the scope of a tag.
@@ -37,7 +39,7 @@ type message struct {
 }
 
 // newPlan returns the plan of a trace, or an error if the format cannot represent the trace.
-func newPlan(t *dag.Trace) (*plan, error) {
+func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 	if len(t.Ranks) == 0 {
 		return nil, errors.New("expected at least 1 rank, found none")
 	}
@@ -51,7 +53,13 @@ func newPlan(t *dag.Trace) (*plan, error) {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
 	}
-	p := &plan{t: t, layouts: make(map[string]layout)}
+	p := &plan{t: t, original: t, clocks: new(clocks), layouts: make(map[string]layout)}
+	if own := format.Own(o.Own, newWriteOptions); !own.NoClock && !o.Compat {
+		var err error
+		if p.t, p.clocks, err = withClocks(t, own); err != nil {
+			return nil, err
+		}
+	}
 	p.remember()
 	p.numberGroups()
 	if err := p.numberTags(); err != nil {

@@ -47,18 +47,34 @@ type rankReader struct {
 	usual, key, text []byte
 	place            int    // position of the previous node in the file
 	id               uint64 // of the previous node
+
+	keepClock bool     // nodes of a clock are computations like others
+	ticks     []int32  // ops of the clock
+	ticked    dag.Time // end of the last of them
 }
 
 // dangling is a dependency on a missing node: its position in the list, and the number of the node.
 type dangling [2]uint64
 
-// read converts a file to the ops of a rank, in the order of node numbers.
-func (r *rankReader) read(s *source) (rank dag.Rank, err error) {
+// read converts a file to the ops of a rank, in the order of node numbers. The nodes of a clock become release times.
+func (r *rankReader) read(s *source) (dag.Rank, error) {
+	own := format.Own(r.o.Own, func() *Options { return new(Options) })
+	r.keepClock = own.KeepClock
+	rank, err := r.readNodes(s)
+	if err == nil && !r.restoreReleases(&rank) {
+		r.keepClock = true // the marked nodes are no clock
+		rank, err = r.readNodes(s)
+	}
+	return rank, err
+}
+
+func (r *rankReader) readNodes(s *source) (rank dag.Rank, err error) {
 	g, err := newGraph(s)
 	if err != nil {
 		return rank, err
 	}
 	r.s, r.b, r.place, r.id = s, dag.RankBuilder{}, -1, math.MaxUint64
+	r.ticks, r.ticked = r.ticks[:0], 0
 	r.b.Reserve(len(s.nodes), len(s.nodes))
 	backward := true
 	for i := range s.nodes {
@@ -149,7 +165,9 @@ func (r *rankReader) add(k int) error {
 	}
 	r.setTimes(&op)
 	op.Stream = streamOf(&op)
-	if err := r.setAttrs(&op, k); err != nil {
+	if !r.keepClock && r.isClock() {
+		r.addTick(&op)
+	} else if err := r.setAttrs(&op, k); err != nil {
 		return err
 	}
 	r.b.Add(op, r.deps...)

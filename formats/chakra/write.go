@@ -23,13 +23,13 @@ const version = "0.0.4"
 const outputSize = 256 << 10
 
 func write(create func(suffix string) (io.Writer, error), t *dag.Trace, o format.WriteOptions) error {
-	return writeFiles(create, t, o, ".et",
+	return writeFiles(create, t, o, false, ".et",
 		func(b []byte, m *Metadata) []byte { return appendFrame(b, m.append) },
 		func(b []byte, n *Node) []byte { return appendFrame(b, n.append) })
 }
 
 func writeJSON(create func(suffix string) (io.Writer, error), t *dag.Trace, o format.WriteOptions) error {
-	return writeFiles(create, t, o, ".json",
+	return writeFiles(create, t, o, true, ".json",
 		func(b []byte, m *Metadata) []byte {
 			p := printer{b: b}
 			p.metadata(m)
@@ -44,11 +44,16 @@ func writeJSON(create func(suffix string) (io.Writer, error), t *dag.Trace, o fo
 }
 
 // writeFiles writes a trace in the form of two functions that encode messages.
-func writeFiles(create func(suffix string) (io.Writer, error), t *dag.Trace, o format.WriteOptions, ending string,
-	metadata func([]byte, *Metadata) []byte, node func([]byte, *Node) []byte) error {
-	p, err := newPlan(t)
+func writeFiles(create func(suffix string) (io.Writer, error), t *dag.Trace, o format.WriteOptions, json bool,
+	ending string, metadata func([]byte, *Metadata) []byte, node func([]byte, *Node) []byte) error {
+	p, err := newPlan(t, o)
 	if err != nil {
 		return err
+	}
+	if o.Losses != nil {
+		if err := o.Losses(p.losses(json)); err != nil {
+			return err
+		}
 	}
 	p.warn(o)
 	w := new(rankWriter)
@@ -223,6 +228,8 @@ type rankWriter struct {
 	usual      []byte
 	foreign    int64 // ops whose attributes are of another format
 	renumbered bool  // the node numbers differ from those in the ops' attributes
+
+	ticked dag.Time // end of the clock's nodes so far
 }
 
 // begin begins a rank.
@@ -365,6 +372,9 @@ func (w *rankWriter) node(i int) *Node {
 		n.StartTimeMicros = *a.Start
 	}
 	w.setAttrs(&op, a)
+	if i < w.p.ticks(w.rank) {
+		w.markClock(op.Duration)
+	}
 	if op.Subkind == dag.Marker && n.Type == CompNode {
 		n.DurationMicros = 0 // simulators would use it as the node's duration
 	}

@@ -98,7 +98,7 @@ func TestWriteForeign(t *testing.T) {
 		fmt.Fprintln(&losses, l)
 	}
 	want = `2 ops: dependencies on starts of ops, replaced by the dependencies of those ops
-1 op: release times
+1 op: release times rounded to whole microseconds
 1 op: durations rounded to whole microseconds
 1 op: markers, which become computations of duration 0
 4 ops: tags, renumbered

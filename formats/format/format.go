@@ -61,8 +61,8 @@ type Format struct {
 	// byte; Losses reports lesser losses. If nil, the format is read-only.
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
 
-	// WriteFiles writes a trace as several files, one after the other, under the rules of Write. create begins the
-	// next file. The file's name is the name of the output without an ending of the format, plus suffix, such as
+	// WriteFiles writes a trace as several files, one after the other, under the rules of Write. It first passes the
+	// result of Losses, which may depend on the options, to o.Losses. create begins the next file. The file's name is the name of the output without an ending of the format, plus suffix, such as
 	// ".12.et". A file is complete when create is called again or WriteFiles returns. One of Write and WriteFiles is
 	// nil.
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
@@ -128,7 +128,8 @@ type WriteOptions struct {
 	Compat bool    // write the output of the format's reference program, including its bugs
 	Own    Options // of the type that Format.WriteOptions creates; nil: the defaults
 	Warn   func(message string, args ...any)
-	// Losses receives, from WriteSource, the losses before the first byte; an error stops writing. nil: discarded.
+	// Losses receives, from WriteSource and WriteFiles, the losses before the first byte; an error stops writing. nil:
+	// discarded.
 	Losses func([]Loss) error
 }
 

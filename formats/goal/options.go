@@ -125,22 +125,12 @@ func restoreReleases(ranks []dag.Rank, o format.ReadOptions, marked func(rank in
 		if !ok {
 			continue
 		}
-		r, found := clock.Remove(&ranks[rank], stream)
-		if !found && own.Clock == ClockStream && uses(&ranks[rank], stream) {
+		r, found := clock.Remove(&ranks[rank], clock.On(&ranks[rank], stream))
+		if !found && own.Clock == ClockStream && len(clock.On(&ranks[rank], stream)) > 0 {
 			return fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other "+
 				"ops or dependencies", rank, clockStream, stream)
 		}
 		ranks[rank] = r
 	}
 	return nil
-}
-
-// uses reports whether an op is on a stream.
-func uses(r *dag.Rank, stream int32) bool {
-	for i := range r.Len() {
-		if r.Stream.At(i) == stream {
-			return true
-		}
-	}
-	return false
 }

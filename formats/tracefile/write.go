@@ -118,7 +118,7 @@ func Write(formats format.List, path string, t *dag.Trace, o WriteOptions) (*Wri
 		return WriteSource(formats, path, dag.FromTrace(t), o)
 	}
 	w.done.Ops = t.Ops()
-	if losses := w.done.Format.Losses; losses != nil {
+	if losses := w.done.Format.Losses; losses != nil && w.done.Format.WriteFiles == nil {
 		w.done.Losses = losses(t)
 	}
 	if err := cmp.Or(par.Interrupted(o.Context), w.refuse()); err != nil {
@@ -158,16 +158,19 @@ func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions)
 	}
 	w.done.Ops = h.Ops
 	err = w.write(func(out io.Writer, o format.WriteOptions) error {
-		o.Losses = func(losses []format.Loss) error {
-			w.done.Losses = losses
-			return w.refuse()
-		}
+		o.Losses = w.take
 		return w.done.Format.WriteSource(out, s, o)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return w.done, nil
+}
+
+// take takes the losses of the format, and returns an error if they are not allowed.
+func (w *writer) take(losses []format.Loss) error {
+	w.done.Losses = losses
+	return w.refuse()
 }
 
 // writer writes a trace to a path.
@@ -277,7 +280,9 @@ func (w *writer) writeFiles(t *dag.Trace) error {
 		return &ManyFilesError{f}
 	}
 	defer out.close()
-	err := f.WriteFiles(out.create, t, w.options())
+	o := w.options()
+	o.Losses = w.take
+	err := f.WriteFiles(out.create, t, o)
 	if out.err == nil {
 		out.err = out.finish()
 	}
@@ -285,7 +290,7 @@ func (w *writer) writeFiles(t *dag.Trace) error {
 		return out.err
 	}
 	if err != nil {
-		return format.InFile(w.name(), err)
+		return w.inFile(err)
 	}
 	w.done.Files, w.done.Bytes = len(out.done), out.size
 	return out.commit()

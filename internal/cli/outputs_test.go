@@ -50,15 +50,17 @@ var pages = format.Format{
 		}
 		return files, nil
 	},
-	Options: astratext.Table,
-	Read:    readPages,
-	Losses: func(t *dag.Trace) []format.Loss {
-		if t.Ranks[0].Release != nil {
-			return []format.Loss{{Kind: "release times", Count: 1}}
-		}
-		return nil
-	},
+	Options:    astratext.Table,
+	Read:       readPages,
+	Losses:     lossesOfPages,
 	WriteFiles: writePages,
+}
+
+func lossesOfPages(t *dag.Trace) []format.Loss {
+	if t.Ranks[0].Release != nil {
+		return []format.Loss{{Kind: "release times", Count: 1}}
+	}
+	return nil
 }
 
 func readPages(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -91,7 +93,10 @@ func readPages(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 }
 
 // writePages fails on a duration of 13, in the middle of a file.
-func writePages(create func(string) (io.Writer, error), t *dag.Trace, _ format.WriteOptions) error {
+func writePages(create func(string) (io.Writer, error), t *dag.Trace, o format.WriteOptions) error {
+	if err := o.Losses(lossesOfPages(t)); err != nil {
+		return err
+	}
 	long := false
 	for rank := range t.Ranks {
 		w, err := create("." + strconv.Itoa(rank) + ".page")

@@ -55,10 +55,11 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 		"multi-tenant shares nodes")
 	f.flags.Bool("one-rank-per-node", false,
 		"join the ranks on a node (default: if no trace has several ranks on a node, or collectives)")
-	f.flags.Bool("share-nic", false, "share the NICs of a node among jobs, with multi-tenant")
+	f.flags.Bool("share-nic", true, "share the NICs of a node among jobs, with multi-tenant; "+
+		"=false gives each job NICs of its own")
 	f.flags.Bool("share-streams", false, "join streams of equal numbers on a node, with --one-rank-per-node")
 	f.flags.Bool("start-calc", false,
-		"represent the start of each job by a calc, for formats and backends without release times")
+		"represent starts of jobs and other release times by calcs, for backends without release times")
 	cli.CompleteWith(cmd, "mode", []string{"multi-job", "multi-tenant"})
 	cli.CompleteWith(cmd, "placement", placements)
 	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "placement of jobs on nodes", Page: jobPage,

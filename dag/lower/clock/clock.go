@@ -252,6 +252,9 @@ func (c *Clock) insert(r *dag.Rank, times []int64) (dag.Rank, error) {
 	for i, t := range times {
 		out.Duration.Set(i, dag.Time(t-last)*c.unit)
 		out.Stream.Set(i, c.stream)
+		if job := r.Job.At(0); job != 0 {
+			out.Job.Set(i, job)
+		}
 		last = t
 	}
 	out.Deps = dag.Edges{End: make([]uint32, 0, ticks+n), Off: make([]int32, 0, ticks+len(r.Deps.Off)+len(r.Release))}

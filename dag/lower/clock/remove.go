@@ -6,12 +6,11 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Remove returns the rank with release times in place of the clock on a stream: the ops of the stream are gone, and an
-// op that waited for one of them has its end as release time, the latest if it waited for several. The references of r
-// must be in range. found is false, and the result r, if the ops of the stream are no clock: a chain of calcs, in index
-// order, that wait for nothing else and whose starts no op waits for.
-func Remove(r *dag.Rank, stream int32) (out dag.Rank, found bool) {
-	clock := opsOn(r, stream)
+// Remove returns the rank with release times in place of a clock, whose ops it names in ascending order: they are gone,
+// and an op that waited for one of them has its end as release time, the latest if it waited for several. The references
+// of r must be in range. found is false, and the result r, if the ops are no clock: a chain of calcs, in index order,
+// that wait for nothing else and whose starts no op waits for.
+func Remove(r *dag.Rank, clock []int32) (out dag.Rank, found bool) {
 	ends, ok := endsOf(r, clock)
 	if !ok {
 		return *r, false
@@ -55,8 +54,8 @@ func Remove(r *dag.Rank, stream int32) (out dag.Rank, found bool) {
 	return out, true
 }
 
-// opsOn returns the ops on a stream.
-func opsOn(r *dag.Rank, stream int32) (ops []int32) {
+// On returns the ops on a stream.
+func On(r *dag.Rank, stream int32) (ops []int32) {
 	for i := range r.Len() {
 		if r.Stream.At(i) == stream {
 			ops = append(ops, int32(i))
@@ -143,7 +142,7 @@ func leading(r *dag.Rank) (stream int32, ticks int) {
 		return 0, 0
 	}
 	stream = r.Stream.At(0)
-	clock := opsOn(r, stream)
+	clock := On(r, stream)
 	if n := len(clock); n == r.Len() || int(clock[n-1]) != n-1 {
 		return stream, 0
 	}

@@ -104,15 +104,19 @@ func TestReferenceTenants(t *testing.T) {
 			t.Errorf("rank %d: both jobs use stream %d", s[0], s[1])
 		}
 	}
-	apart := readStore(t, ok(t, "", "--mode", "multi-tenant", "--job", folder+"/a.goal", "--job", folder+"/b.goal"))
-	nics := map[int32]int32{}
-	for i := range apart.Ranks[1].Len() {
-		if kind := apart.Ranks[1].Kind[i]; kind == dag.Send || kind == dag.Recv {
-			nics[apart.Ranks[1].Job.At(i)] = apart.Ranks[1].NIC.At(i)
+	for flag, want := range map[string]map[int32]int32{
+		"--share-nic": {0: 0, 1: 0}, "--share-nic=true": {0: 0, 1: 0}, "--share-nic=false": {0: 0, 1: 1}, "-q": {0: 0, 1: 0},
+	} {
+		apart := readStore(t, ok(t, "", "--mode", "multi-tenant", "--job", folder+"/a.goal", "--job", folder+"/b.goal", flag))
+		nics := map[int32]int32{}
+		for i := range apart.Ranks[1].Len() {
+			if kind := apart.Ranks[1].Kind[i]; kind == dag.Send || kind == dag.Recv {
+				nics[apart.Ranks[1].Job.At(i)] = apart.Ranks[1].NIC.At(i)
+			}
 		}
-	}
-	if !reflect.DeepEqual(nics, map[int32]int32{0: 0, 1: 1}) {
-		t.Errorf("the jobs use the interfaces %v", nics)
+		if !reflect.DeepEqual(nics, want) {
+			t.Errorf("%s: the jobs use the NICs %v", flag, nics)
+		}
 	}
 }
 
