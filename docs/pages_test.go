@@ -292,7 +292,7 @@ func (p *page) update() {
 }
 
 // wallClock matches figures that differ from run to run.
-var wallClock = regexp.MustCompile(`in \d[\d.]*[a-zµ]*s, \d\S* ops/s`)
+var wallClock = regexp.MustCompile(`in \d[\d.hmnµ]*s, \d\S* ops/s`)
 
 // masked returns a line without figures of wall-clock time.
 func masked(line string) string {
@@ -401,6 +401,7 @@ func TestMatches(t *testing.T) {
 		{"a/.../d", "a/b/c", false},
 		{"a/...", "b/a", false},
 		{"ran 7 in 1.5ms, 1e+06 ops/s", "ran 7 in 2s, 3 ops/s", true},
+		{"ran 7 in 1.5µs, 1e+06 ops/s", "ran 7 in 1h2m3.5s, 3 ops/s", true},
 		{"ran 7 in 1.5ms, 1e+06 ops/s", "ran 8 in 1.5ms, 1e+06 ops/s", false},
 	} {
 		split := func(s string) []string { return strings.Split(strings.ReplaceAll(s, "ops/s", "ops|s"), "/") }
