@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,8 +96,10 @@ func (m *maker) write(t testing.TB, folder string) string {
 	}
 	m.rows[tableSystem] = [][]any{{"Hostname", m.host}}
 	exec("PRAGMA journal_mode=OFF")
+	exec("PRAGMA page_size=512")
 	exec("BEGIN")
-	for table, rows := range m.rows {
+	for _, table := range slices.Sorted(maps.Keys(m.rows)) { // so that equal exports are equal files
+		rows := m.rows[table]
 		exec("CREATE TABLE " + table + " (" + m.columns[table] + ")")
 		for _, row := range rows {
 			exec("INSERT INTO "+table+" VALUES ("+strings.Repeat("?, ", len(row)-1)+"?)", row...)

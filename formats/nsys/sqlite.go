@@ -56,14 +56,23 @@ func readSQLite(name, path string, o reportOptions) (*report, error) {
 	if err != nil {
 		return nil, &format.FileError{File: name, Err: err}
 	}
-	r, err := readDatabase(name, dsn, o, false)
-	if errors.Is(err, errUnsorted) {
-		r, err = readDatabase(name, dsn, o, true)
-	}
+	r, err := readExport(name, func(library *sqlite.Driver) (driver.Conn, error) { return library.Open(dsn) }, o)
 	if err != nil {
 		return nil, &format.FileError{File: name, Err: explainSQLite(err, path)}
 	}
 	return r, nil
+}
+
+// opener opens a database.
+type opener func(library *sqlite.Driver) (driver.Conn, error)
+
+// readExport reads the export in a database; messages call it name.
+func readExport(name string, open opener, o reportOptions) (*report, error) {
+	r, err := readDatabase(name, open, o, false)
+	if errors.Is(err, errUnsorted) {
+		r, err = readDatabase(name, open, o, true)
+	}
+	return r, err
 }
 
 // checkSQLite returns the data source name of the file at path. It reports errors that the library reports
@@ -78,21 +87,9 @@ func checkSQLite(path string) (dsn string, err error) {
 	if err != nil {
 		return "", cause(err)
 	}
-	var head [100]byte
-	if _, err := io.ReadFull(f, head[:]); err != nil || string(head[:16]) != sqliteHeader {
-		if info.Size() < 100 {
-			return "", fmt.Errorf("truncated: expected 100 bytes or more, found %d", info.Size())
-		}
-		return "", errors.New("expected a SQLite database, found another file")
-	}
-	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
-	if pageSize == 1 {
-		pageSize = 65536
-	}
-	pages := int64(binary.BigEndian.Uint32(head[28:]))
-	sizeIsValid := [4]byte(head[24:28]) == [4]byte(head[92:96])
-	if sizeIsValid && info.Size() < pages*pageSize {
-		return "", fmt.Errorf("truncated: expected %d bytes, as in the header, found %d", pages*pageSize, info.Size())
+	logged, err := checkHeader(f, info.Size())
+	if err != nil {
+		return "", err
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -100,7 +97,7 @@ func checkSQLite(path string) (dsn string, err error) {
 	}
 	location := url.URL{Path: "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/")}
 	dsn = "file://" + location.EscapedPath() + "?mode=ro"
-	if head[18] == 2 || head[19] == 2 { // there may be a write-ahead log
+	if logged {
 		if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 32 {
 			return "", fmt.Errorf("uncommitted changes in the write-ahead log %s-wal: end the program that writes "+
 				"the file, "+
@@ -109,6 +106,28 @@ func checkSQLite(path string) (dsn string, err error) {
 		dsn += "&immutable=1" // else the library would create files for the log
 	}
 	return dsn, nil
+}
+
+// checkHeader checks the first 100 bytes of a database of the given size. It reports whether there may be a write-ahead
+// log.
+func checkHeader(r io.Reader, size int64) (logged bool, err error) {
+	var head [100]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:16]) != sqliteHeader {
+		if size < 100 {
+			return false, fmt.Errorf("truncated: expected 100 bytes or more, found %d", size)
+		}
+		return false, errors.New("expected a SQLite database, found another file")
+	}
+	pageSize := int64(binary.BigEndian.Uint16(head[16:]))
+	if pageSize == 1 {
+		pageSize = 65536
+	}
+	pages := int64(binary.BigEndian.Uint32(head[28:]))
+	sizeIsValid := [4]byte(head[24:28]) == [4]byte(head[92:96])
+	if sizeIsValid && size < pages*pageSize {
+		return false, fmt.Errorf("truncated: expected %d bytes, as in the header, found %d", pages*pageSize, size)
+	}
+	return head[18] == 2 || head[19] == 2, nil
 }
 
 // explainSQLite translates errors of the library.
@@ -144,7 +163,7 @@ type database struct {
 	place  func() string                // current row, for messages
 }
 
-func openDatabase(ctx context.Context, dsn string) (*database, error) {
+func openDatabase(ctx context.Context, open opener) (*database, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -154,7 +173,7 @@ func openDatabase(ctx context.Context, dsn string) (*database, error) {
 	if err := library.RegisterFunction(takeRow, function); err != nil {
 		return nil, err
 	}
-	conn, err := library.Open(dsn)
+	conn, err := open(library)
 	if err != nil {
 		return nil, err
 	}
@@ -326,8 +345,8 @@ const usefulStrings = "value GLOB 'nccl*' OR value GLOB 'cu*Launch*' OR value GL
 	"value GLOB '{*' OR value GLOB 'NCCL*'"
 
 // readDatabase reads the export.
-func readDatabase(name, dsn string, o reportOptions, sorted bool) (*report, error) {
-	d, err := openDatabase(o.ctx, dsn)
+func readDatabase(name string, open opener, o reportOptions, sorted bool) (*report, error) {
+	d, err := openDatabase(o.ctx, open)
 	if err != nil {
 		return nil, err
 	}
