@@ -243,6 +243,98 @@ func TestSeeds(t *testing.T) {
 	})
 }
 
+// TestStreaming checks that a trace written batch by batch has the bytes of the trace in memory.
+func TestStreaming(t *testing.T) {
+	each(t, func(t *testing.T, g *generator.Generator) {
+		runs := []param.Texts{g.Small, g.Large}
+		if g.Name == "pattern" {
+			runs = append(runs, long[g.Name])
+		}
+		for _, texts := range runs {
+			s := source(t, g, texts, 3)
+			whole, err := dag.ReadAll(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want bytes.Buffer
+			if err := store.Write(&want, whole); err != nil {
+				t.Fatal(err)
+			}
+			for _, processors := range []int{1, 4} {
+				before := runtime.GOMAXPROCS(processors)
+				got := write(t, s)
+				runtime.GOMAXPROCS(before)
+				if !bytes.Equal(got, want.Bytes()) {
+					t.Errorf("%v on %d processors: the stream has other bytes than the trace in memory", texts, processors)
+				}
+			}
+		}
+	})
+}
+
+// long are parameters of traces of several batches.
+var long = map[string]param.Texts{
+	"horovod":      {"ranks": {"512"}},
+	"llm":          {"dp": {"64"}, "layers": {"8"}, "steps": {"150"}},
+	"fft":          {"iterations": {"1000"}},
+	"graph500":     {"scale": {"20"}, "ranks": {"64"}},
+	"masterworker": {"ranks": {"64"}, "tasks": {"200000"}},
+	"nbody":        {"ranks": {"64"}, "steps": {"100"}},
+	"stencil":      {"grid": {"8x8"}, "cells": {"64x64"}, "iterations": {"2000"}},
+	"sweep3d":      {"iterations": {"100"}},
+	"collective":   {"ranks": {"20000"}, "repeat": {"40"}},
+	"pattern":      {"name": {"alltoall"}, "ranks": {"64"}, "iterations": {"100"}},
+	"schedgen":     {"pattern": {"random_bisect"}, "ranks": {"400000"}},
+}
+
+// TestMemory checks that no more than a batch of a long trace is in use, beside the model.
+func TestMemory(t *testing.T) {
+	const (
+		opBytes   = 96      // of a batch, with its dependencies and strings
+		emptyRank = 1 << 10 // of a batch
+		rankBytes = 40      // of the trace
+		model     = 8 << 20
+	)
+	for name, texts := range long {
+		t.Run(name, func(t *testing.T) {
+			before := inUse()
+			s := source(t, gen.Named(name), texts, 0)
+			h, err := s.Header()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(h.Batches) < 3 {
+				t.Fatalf("%d batches of %d ops", len(h.Batches), h.Ops)
+			}
+			read := s.NewReader(dag.All)
+			largest := int64(0)
+			for k, b := range h.Batches {
+				largest = max(largest, opBytes*b.Ops+int64(emptyRank*(b.Last-b.First)))
+				ranks, err := read(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if k%max(1, len(h.Batches)/4) > 0 {
+					continue
+				}
+				if used, limit := inUse()-before, largest+model+int64(rankBytes*h.Ranks); used > limit {
+					t.Fatalf("after batch %d of %d, of at most %d bytes, %d bytes are in use, expected at most %d", k,
+						len(h.Batches), largest, used, limit)
+				}
+				runtime.KeepAlive(ranks)
+			}
+		})
+	}
+}
+
+// inUse returns the bytes of reachable objects.
+func inUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // cost returns the number of ops of a trace and the bytes that generating it allocates.
 func cost(t *testing.T, g *generator.Generator, texts param.Texts) (ops, allocated float64) {
 	t.Helper()

@@ -28,7 +28,7 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 		read := s.NewReader(dag.All)
 		return func(b dag.Batch) (d delivery) {
 			d.err = guard(func() (err error) {
-				d.ranks, err = readBatch(read, b, len(h.Comms), len(h.Jobs))
+				d.ranks, err = readBatch(read, b, h)
 				return err
 			})
 			return d
@@ -62,16 +62,21 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 	}
 }
 
-// readBatch reads a batch into memory of its own.
-func readBatch(read dag.Reader, b dag.Batch, comms, jobs int) ([]*dag.Rank, error) {
+// readBatch reads a batch into memory of its own, unless the columns stay valid anyway.
+func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]*dag.Rank, error) {
 	ranks, err := read(b)
 	if err != nil {
 		return nil, err
 	}
 	copies := make([]*dag.Rank, len(ranks))
 	for i := range ranks {
-		if err := checkRank(&ranks[i], comms, jobs); err != nil {
+		if err := checkRank(&ranks[i], len(h.Comms), len(h.Jobs)); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
+		}
+		if h.Stable {
+			r := ranks[i]
+			copies[i] = &r
+			continue
 		}
 		copies[i] = ranks[i].Clone()
 	}

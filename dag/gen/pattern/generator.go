@@ -60,9 +60,5 @@ func (c *Config) Params() param.Set {
 func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p := c.model
 	p.Context = env.OrEmpty().Context
-	t, err := Generate(c.name, p)
-	if err != nil {
-		return nil, err
-	}
-	return dag.FromTrace(t), nil
+	return generator.From(NewSource(c.name, p))
 }

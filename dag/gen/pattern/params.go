@@ -16,7 +16,7 @@ type Params struct {
 	Compute    dag.Time // computation of every rank at the start of each iteration; 0 or more
 	Root       int      // a rank; for patterns with a root
 
-	Context context.Context // ends Generate early, with an error that wraps its cause; nil: never
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // Default returns 16 ranks that exchange 64 KiB ten times, with 100 us of computation before each.

@@ -26,6 +26,9 @@ type Model struct {
 	// Fill appends the ops of a rank.
 	Fill func(rank int, b *dag.RankBuilder)
 
+	// Make returns a rank, in place of Fill, for models that write columns faster than a builder.
+	Make func(rank int) (dag.Rank, error)
+
 	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
@@ -113,11 +116,14 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 }
 
 func (s *Source) rank(rank int) (dag.Rank, error) {
-	var b dag.RankBuilder
-	b.Reserve(int(s.counts[rank].ops), int(s.counts[rank].deps))
 	if err := par.Interrupted(s.m.Context); err != nil {
 		return dag.Rank{}, err
 	}
+	if s.m.Make != nil {
+		return s.m.Make(rank)
+	}
+	var b dag.RankBuilder
+	b.Reserve(int(s.counts[rank].ops), int(s.counts[rank].deps))
 	s.m.Fill(rank, &b)
 	r := b.Rank()
 	if err := b.Err(); err != nil {

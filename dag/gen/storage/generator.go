@@ -63,9 +63,5 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 			return nil, err
 		}
 	}
-	t, err := Generate(p, c.Seed.Value)
-	if err != nil {
-		return nil, err
-	}
-	return dag.FromTrace(t), nil
+	return generator.From(NewSource(p, c.Seed.Value))
 }

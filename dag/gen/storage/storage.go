@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Params are the parameters of a workload.
@@ -18,7 +17,7 @@ type Params struct {
 	Profile *Profile
 	Records int64 // 1..MaxRecords
 
-	Context context.Context // ends Generate early, with an error that wraps its cause; nil: never
+	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }
 
 // MaxRecords is the limit of the records of a trace.
@@ -29,51 +28,13 @@ func Default() Params {
 	return Params{Profile: Builtin("financial"), Records: 5000}
 }
 
-// Generate returns a trace of io ops: a rank for each unit with records, in ascending order. The same parameters and
-// seed give the same trace. It returns an error if the records take longer than [dag.MaxTime].
+// Generate returns a trace in memory. See [NewSource].
 func Generate(p Params, seed int64) (*dag.Trace, error) {
-	if p.Records < 1 || p.Records > MaxRecords {
-		return nil, fmt.Errorf("records is %d, expected 1..%d", p.Records, MaxRecords)
+	s, err := NewSource(p, seed)
+	if err != nil {
+		return nil, err
 	}
-	units := make([]unit, len(p.Profile.units))
-	popularity := distribution{step: 1}
-	for i := range units {
-		units[i].of(&p.Profile.units[i])
-		popularity.bins = append(popularity.bins, bin{int64(i), int64(i), units[i].count()})
-	}
-	choose := newSampler(popularity)
-	choices := draws(seed, "unit")
-	watch := par.Watch{Context: p.Context}
-	for range p.Records {
-		if err := watch.Err(); err != nil {
-			return nil, err
-		}
-		units[choose.draw(choices.Uint64())].records++
-	}
-	for i := range units {
-		units[i].begin()
-	}
-	g := recordStream{
-		gapSampler: newSampler(p.Profile.gaps), gaps: draws(seed, "gap"), directions: draws(seed, "direction"),
-		sizes: draws(seed, "size"), jumps: draws(seed, "jump"),
-	}
-	choices = draws(seed, "unit")
-	for range p.Records {
-		if err := watch.Err(); err != nil {
-			return nil, err
-		}
-		if err := g.add(&units[choose.draw(choices.Uint64())]); err != nil {
-			return nil, err
-		}
-	}
-	t := &dag.Trace{Meta: dag.Meta{Title: fmt.Sprintf("storage, %s, %d records", p.Profile.Name, p.Records)}}
-	for i := range units {
-		if units[i].records > 0 {
-			t.Ranks = append(t.Ranks, units[i].rank)
-		}
-	}
-	t.Comms = []dag.Comm{dag.World(len(t.Ranks))}
-	return t, nil
+	return dag.ReadAll(s)
 }
 
 // draws returns the random stream for one quantity. Every record takes one number of the stream of each quantity, so
@@ -87,50 +48,59 @@ func draws(seed int64, quantity string) *rand.ChaCha8 {
 
 // recordStream draws records in sequence.
 type recordStream struct {
-	gapSampler                     sampler
-	gaps, directions, sizes, jumps *rand.ChaCha8
-	started                        bool
-	now                            dag.Time
+	choose, gap                           sampler
+	units, gaps, directions, sizes, jumps *rand.ChaCha8
+	started                               bool
+	now                                   dag.Time
 }
 
-// add draws a record of a unit.
-func (g *recordStream) add(u *unit) error {
-	gap := dag.Time(g.gapSampler.draw(g.gaps.Uint64()))
+// next draws the unit of the next record and moves to its time. The caller draws the other quantities, or skips them.
+func (g *recordStream) next() (unit int64, err error) {
+	unit = g.choose.draw(g.units.Uint64())
+	gap := dag.Time(g.gap.draw(g.gaps.Uint64()))
 	if g.started {
 		if gap > dag.MaxTime-g.now {
-			return fmt.Errorf("the records take more than %v", dag.MaxTime)
+			return 0, fmt.Errorf("the records take more than %v", dag.MaxTime)
 		}
 		g.now += gap
 	}
 	g.started = true
-	u.add(g.now, g.directions.Uint64(), g.sizes.Uint64(), g.jumps.Uint64())
-	return nil
+	return unit, nil
+}
+
+// skip skips the quantities of a record that next does not draw.
+func (g *recordStream) skip() {
+	g.directions.Uint64()
+	g.sizes.Uint64()
+	g.jumps.Uint64()
+}
+
+// model draws the records of a unit.
+type model struct {
+	*unitProfile
+	readSizes, writeSizes, distances sampler
+}
+
+func newModel(p *unitProfile) model {
+	return model{p, newSampler(p.reads.sizes), newSampler(p.writes.sizes), newSampler(p.jumps)}
+}
+
+// count returns the number of accesses that the profile was measured from.
+func (m *model) count() int64 {
+	return m.reads.count + m.writes.count
 }
 
 // unit is a unit whose records are being drawn.
 type unit struct {
-	*unitProfile
-	readSizes, writeSizes, distances sampler
-
-	records int64 // to be drawn
-	rank    dag.Rank
-	n       int    // drawn
-	end     uint64 // of the last access, from low
+	*model
+	rank dag.Rank
+	n    int    // drawn
+	end  uint64 // of the last access, from low
 }
 
-func (u *unit) of(p *unitProfile) {
-	u.unitProfile = p
-	u.readSizes, u.writeSizes, u.distances = newSampler(p.reads.sizes), newSampler(p.writes.sizes), newSampler(p.jumps)
-}
-
-// count returns the number of accesses that the profile was measured from.
-func (u *unit) count() int64 {
-	return u.reads.count + u.writes.count
-}
-
-// begin allocates the unit's records.
-func (u *unit) begin() {
-	n := u.records
+// newUnit returns a unit with memory for n records.
+func newUnit(m *model, n int64) *unit {
+	u := &unit{model: m}
 	u.rank = dag.Rank{
 		Kind: make([]dag.Kind, n), Subkind: make([]dag.Subkind, n), Bytes: make([]int64, n), Peer: make([]int32, n),
 		Tag: make([]int64, n), Release: make([]dag.Time, n),
@@ -138,6 +108,7 @@ func (u *unit) begin() {
 	for i := range u.rank.Kind {
 		u.rank.Kind[i], u.rank.Peer[i] = dag.IO, u.number
 	}
+	return u
 }
 
 // add appends the record at a time that uniform bits select.

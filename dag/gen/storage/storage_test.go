@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -401,6 +403,70 @@ func TestHostile(t *testing.T) {
 	}
 	if _, err := Generate(Params{Profile: slow, Records: 4}, 1); err == nil || !strings.Contains(err.Error(), "more than 9223372") {
 		t.Error(err)
+	}
+}
+
+// TestBatches checks that traces do not depend on the division into batches, whatever the order of reading.
+func TestBatches(t *testing.T) {
+	for _, name := range Names() {
+		for _, records := range []int64{1, 7, 3000} {
+			p := Params{Profile: Builtin(name), Records: records}
+			want := mustGenerate(t, p, 4)
+			for _, limit := range []int64{1, 100, 1000} {
+				s, err := newSource(p, 4, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h, err := s.Header()
+				if err != nil || h.Ranks != len(want.Ranks) || h.Ops != want.Ops() {
+					t.Fatalf("%d ranks, %d ops, expected %d and %d, error %v", h.Ranks, h.Ops, len(want.Ranks), want.Ops(), err)
+				}
+				read := s.NewReader(dag.All)
+				for _, b := range slices.Backward(h.Batches) {
+					ranks, err := read(b)
+					if err != nil || !reflect.DeepEqual(ranks, want.Ranks[b.First:b.Last]) {
+						t.Fatalf("%s, %d records: batch %+v differs, error %v", name, records, b, err)
+					}
+					if b.Ops > limit && b.Last-b.First > 1 {
+						t.Errorf("batch %+v, expected at most %d ops", b, limit)
+					}
+				}
+				if _, err := read(dag.Batch{First: 0, Last: h.Ranks + 1}); err == nil {
+					t.Error("no error for a batch that is not in the header")
+				}
+			}
+		}
+	}
+}
+
+// TestBatchMemory checks that a batch is in use, not the trace.
+func TestBatchMemory(t *testing.T) {
+	const records, limit = 1_000_000, 200_000
+	inUse := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := inUse()
+	s, err := newSource(Params{Profile: Builtin("financial"), Records: records}, 1, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.Header()
+	if err != nil || len(h.Batches) < 4 {
+		t.Fatalf("batches %+v, error %v", h.Batches, err)
+	}
+	read := s.NewReader(dag.All)
+	for _, b := range h.Batches {
+		ranks, err := read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used := inUse() - before; used > 36*b.Ops+4<<20 {
+			t.Errorf("batch %+v: %d bytes in use", b, used)
+		}
+		runtime.KeepAlive(ranks)
 	}
 }
 
