@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/tracedag/tracedag/sim/event"
@@ -79,6 +80,13 @@ func (c *counts) add(d *counts) {
 	c.open += d.open
 }
 
+// tooLong ends the run: a time of op i is out of range. Of several such ops, the first counts.
+func (a *Actor) tooLong(i uint32) {
+	if a.err == nil {
+		a.err = a.e.p.TooLong(i)
+	}
+}
+
 // Now returns the time of the current event in picoseconds.
 func (a *Actor) Now() uint64 {
 	return a.now
@@ -108,7 +116,7 @@ func (a *Actor) Op(m uint32) *Op {
 // merged.
 func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 	if t > math.MaxInt64 {
-		a.err = ErrTooLong
+		a.tooLong(m)
 		return
 	}
 	ev := event.Event{Time: t, Key: uint64(m)<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)}
@@ -123,7 +131,7 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 // that time. Only the earliest time requested since the previous WakeUp counts.
 func (a *Actor) Wake(t uint64) {
 	if t > math.MaxInt64 {
-		a.err = ErrTooLong
+		a.err = cmp.Or(a.err, a.e.TooLong())
 		return
 	}
 	a.group.wake = min(a.group.wake, t)
@@ -147,7 +155,7 @@ func (a *Actor) Until() uint64 {
 // own schedules an event of the current rank.
 func (a *Actor) own(t uint64, kind, i uint32) {
 	if t > math.MaxInt64 {
-		a.err = ErrTooLong
+		a.tooLong(i)
 		return
 	}
 	a.rank.queue.Push(event.Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)})
@@ -257,12 +265,12 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 	begin = max(a.now, *free)
 	end = begin + length
 	if length > math.MaxInt64 || end > math.MaxInt64 {
-		a.err = ErrTooLong
+		a.tooLong(i)
 		return begin, begin
 	}
 	if a.e.host.Work != nil {
 		if end = a.e.host.Work(a.at, begin, length); end > math.MaxInt64 {
-			a.err = ErrTooLong
+			a.tooLong(i)
 			return begin, begin
 		}
 	}
@@ -348,7 +356,7 @@ func (a *Actor) meet(i, m uint32) {
 // and, with Host.Acknowledged, for all messages.
 func (a *Actor) Sent(m uint32, t uint64) {
 	if t > math.MaxInt64 {
-		a.err = ErrTooLong
+		a.tooLong(m)
 		return
 	}
 	a.totals.open--
@@ -360,7 +368,7 @@ func (a *Actor) Sent(m uint32, t uint64) {
 // byte arrives at time last, which may be in the future.
 func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if last > math.MaxInt64 {
-		a.err = ErrTooLong
+		a.tooLong(m)
 		return
 	}
 	if a.e.sentAt != nil {

@@ -143,10 +143,8 @@ func (e *Engine) Fabric() uint32 {
 // never is the time of the next event of a rank that has no events.
 const never = math.MaxUint64
 
-// ErrTooLong ends a run in which a time exceeds the range of dag.Time.
-var ErrTooLong = errors.New("the simulated time exceeds 106 days, the longest that fits into 64 bits of picoseconds")
-
-// Run replays the program. It returns an error if a time is out of range or the context ends.
+// Run replays the program. It returns a [*TooLongError] if a time is out of range, and an error if the context ends.
+// With several such times it names the same op on any number of threads.
 func (e *Engine) Run() (*Outcome, error) {
 	begin := Actor{e: e}
 	for r := range e.p.Ranks() {

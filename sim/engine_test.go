@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -188,7 +189,7 @@ func TestClockText(t *testing.T) {
 		{Clock{0, dag.Nanosecond}, "0", "0s"},
 		{Clock{1500, dag.Nanosecond}, "1500000", "1.5us"},
 		{Clock{1500, dag.Picosecond}, "1500", "1.5ns"},
-		{Clock{math.MaxUint64, dag.Nanosecond}, "18446744073709551615000", "18446744073709551615000ps (wrapped around)"},
+		{Clock{math.MaxUint64, dag.Nanosecond}, "18446744073709551615000", "18446744073709551615000ps (beyond 106 days)"},
 	} {
 		text, err := c.clock.MarshalJSON()
 		if err != nil || string(text) != c.json || c.clock.String() != c.pretty {
@@ -318,6 +319,7 @@ func TestThreadsTooLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want *Outcome
+		var wanted error
 		for _, threads := range []int{1, 2, 5} {
 			e, err := NewEngine(p.Clone(), host, &pipe{latency}, nil, threads)
 			if err != nil {
@@ -328,9 +330,14 @@ func TestThreadsTooLong(t *testing.T) {
 			if want == nil {
 				want = got
 			}
+			if threads == 1 {
+				wanted = err
+			}
 			switch {
-			case late && err != ErrTooLong || !late && err != nil:
+			case late && !errors.As(err, new(*TooLongError)) || !late && err != nil:
 				t.Errorf("seed %d: %d threads: too late is %v, error %v", seed, threads, late, err)
+			case late && err.Error() != wanted.Error():
+				t.Errorf("seed %d: %d threads: error %q, on one thread %q", seed, threads, err, wanted)
 			case !late && !slices.Equal(got.Finish, want.Finish):
 				t.Errorf("seed %d: %d threads: finish %v, on one %v", seed, threads, got.Finish, want.Finish)
 			}

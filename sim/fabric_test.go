@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -197,7 +198,7 @@ func TestRunAheadTooLong(t *testing.T) {
 		h := newHub(t, true)
 		h.steps = func(uint64) uint64 { return math.MaxUint64 }
 		h.length = func(uint32, uint64) uint64 { return length }
-		if _, err := h.run(denseProgram(t, b), Host{Busy: func(uint64) uint64 { return 1 }, Rendezvous: 8}); err != ErrTooLong {
+		if _, err := h.run(denseProgram(t, b), Host{Busy: func(uint64) uint64 { return 1 }, Rendezvous: 8}); !errors.Is(err, ErrTooLong) {
 			t.Errorf("steps of %d: error %v", length, err)
 		}
 		if h.past > math.MaxInt64 {

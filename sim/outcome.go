@@ -81,6 +81,9 @@ func (o *Outcome) Result(p *Program) *Result {
 		r.Finish[rank] = Clock{finish, p.Unit}
 		r.Makespan.Ticks = max(r.Makespan.Ticks, finish)
 	}
+	if p.SendBytes > math.MaxInt64 { // the replay loop's sum may have wrapped around
+		r.SetBytes(o.sentBytes(p))
+	}
 	r.NeverRun = r.Ops - o.Ran.Count()
 	r.Unmatched = o.unmatched(p)
 	r.Complete = r.NeverRun == 0 && r.Unmatched == nil && len(o.Unended) == 0 && r.Aborted == ""
@@ -90,6 +93,18 @@ func (o *Outcome) Result(p *Program) *Result {
 		r.Stuck = o.stuck(p, alone)
 	}
 	return r
+}
+
+// sentBytes returns the exact bytes of the sends that ran: high * 2^64 + low.
+func (o *Outcome) sentBytes(p *Program) (high, low uint64) {
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Flags&IsColl == IsSend && o.Ran.Has(uint32(i)) {
+			var carry uint64
+			low, carry = bits.Add64(low, op.Size, 0)
+			high += carry
+		}
+	}
+	return high, low
 }
 
 // alone returns the sends and receives without a partner.

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"encoding/json"
+	"math"
+	"math/big"
 	"strconv"
 	"time"
 
@@ -23,11 +25,13 @@ type Result struct {
 	Unended   int64      `json:"unended,omitempty"` // number of ops that started and did not end, if reported
 	Events    int64      `json:"events"`            // number of handled events; each backend defines its events
 	Messages  int64      `json:"messages"`          // number of messages sent
-	Bytes     int64      `json:"bytes"`             // bytes of the messages sent
+	Bytes     int64      `json:"bytes"`             // bytes of the messages sent, at most math.MaxInt64; see TotalBytes
 	Unmatched *Unmatched `json:"leftover,omitempty"`
 	Stuck     []Stuck    `json:"stuck,omitempty"` // the first ops that did not run or match
 	Wall      Seconds    `json:"wall_s"`          // wall-clock time of the replay
 	OpsPerS   float64    `json:"ops_per_s"`       // ops run per second of wall-clock time
+
+	ExactBytes *big.Int `json:"-"` // bytes of the messages sent if they exceed math.MaxInt64, else nil
 
 	Settings string    `json:"-"` // parameters in one line for the summary; "": none
 	Sections []Section `json:"-"` // results beyond the common fields
@@ -61,11 +65,34 @@ func (c Clock) MarshalJSON() ([]byte, error) {
 
 // String formats the clock as a dag.Time if it is in range, and in picoseconds otherwise.
 func (c Clock) String() string {
-	if c.Ticks <= uint64(dag.MaxTime/c.Unit) {
+	if c.InRange() {
 		return (dag.Time(c.Ticks) * c.Unit).String()
 	}
 	b, _ := c.AppendText(nil)
-	return string(b) + "ps (wrapped around)"
+	return string(b) + "ps (beyond 106 days)"
+}
+
+// InRange reports whether the time is at most dag.MaxTime.
+func (c Clock) InRange() bool {
+	return c.Ticks <= uint64(dag.MaxTime/c.Unit)
+}
+
+// TotalBytes returns the bytes of the messages sent, which may exceed math.MaxInt64. JSON has this number.
+func (r *Result) TotalBytes() *big.Int {
+	if r.ExactBytes != nil {
+		return r.ExactBytes
+	}
+	return big.NewInt(r.Bytes)
+}
+
+// SetBytes sets the bytes of the messages sent to high * 2^64 + low.
+func (r *Result) SetBytes(high, low uint64) {
+	r.Bytes, r.ExactBytes = int64(low), nil
+	if high > 0 || low > math.MaxInt64 {
+		r.Bytes = math.MaxInt64
+		r.ExactBytes = new(big.Int).Lsh(new(big.Int).SetUint64(high), 64)
+		r.ExactBytes.Add(r.ExactBytes, new(big.Int).SetUint64(low))
+	}
 }
 
 // Seconds is a wall-clock duration; JSON has seconds.

@@ -77,7 +77,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	d.member("unended", r.Unended, r.Unended != 0)
 	d.member("events", r.Events, true)
 	d.member("messages", r.Messages, true)
-	d.member("bytes", r.Bytes, true)
+	d.member("bytes", r.TotalBytes(), true)
 	d.member("leftover", r.Unmatched, r.Unmatched != nil)
 	d.member("stuck", r.Stuck, len(r.Stuck) > 0)
 	d.sections(r.Sections, Early)

@@ -371,5 +371,9 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	stats := &done.NPUs
 	done.Add(sim.Section{Key: "npu_stats", Value: stats, Ranks: len(stats.Cycles) > 0,
 		Tables: func(w io.Writer) { printBreakdown(w, stats) }})
+	if len(stats.Wrapped) > 0 {
+		done.Add(sim.Section{Key: "npu_stats_wrapped", Value: stats.Wrapped, Rows: []sim.Row{sim.Rowf("wrapped",
+			"%s of npu_stats: values below 0 are 2^64 larger, as in ASTRA-sim", strings.Join(stats.Wrapped, ", "))}})
+	}
 	return done.Result, nil
 }

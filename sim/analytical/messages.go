@@ -1,9 +1,6 @@
 package analytical
 
-import (
-	"fmt"
-	"math"
-)
+import "math/bits"
 
 // Contexts of tags. Those of the trace's messages are communicators; those of collectives follow.
 const (
@@ -55,7 +52,9 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 		e.matcher.send(k, m)
 	}
 	e.messages++
-	e.bytes += int64(min(size, uint64(math.MaxInt64-e.bytes)))
+	var carry uint64
+	e.bytesLow, carry = bits.Add64(e.bytesLow, size, 0)
+	e.bytesHigh += carry
 	if !e.system.Rendezvous {
 		e.transmit(m)
 		return
@@ -111,16 +110,10 @@ func (e *engine) transmit(i uint32) {
 	}
 	delay, ok := e.links.delay(m.from, m.to, m.size)
 	if !ok {
-		e.tooLong(m)
+		e.fail(e.tooLong(newEvent(arrived, 0, i)))
 		return
 	}
 	e.after(delay, newEvent(arrived, 0, i))
-}
-
-// tooLong ends the run at a message whose transmission time is out of range.
-func (e *engine) tooLong(m *message) {
-	e.fail(fmt.Errorf("the transmission time of a message of %d bytes from rank %d to rank %d is out of range", m.size,
-		m.from, m.to))
 }
 
 // enterLink puts a message on the next link of its route, or makes it wait for the link.
@@ -149,7 +142,7 @@ func (e *engine) takeLink(l int32, i uint32) {
 	reached, ok := truncate(d.latency + serialization)
 	free, _ := truncate(serialization)
 	if !ok {
-		e.tooLong(m)
+		e.fail(e.tooLong(newEvent(hopped, 0, i)))
 		return
 	}
 	e.after(reached, newEvent(hopped, 0, i))

@@ -82,6 +82,12 @@ const (
 	opMarker
 )
 
+// model returns the kind of the trace's op.
+func (k opKind) model() dag.Kind {
+	return [...]dag.Kind{opCompute: dag.Calc, opMemory: dag.Mem, opSend: dag.Send, opRecv: dag.Recv,
+		opCollective: dag.Coll, opReplayed: dag.Coll, opMarker: dag.Calc}[k]
+}
+
 // Lanes of an NPU are resources that ops occupy exclusively. Each accelerator stream is a lane.
 const (
 	laneComm     = 0

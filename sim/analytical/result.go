@@ -42,6 +42,8 @@ type NPUStats struct {
 	// loads and stores without concurrent calcs or communication
 	ExposedMemory []uint64 `json:"exposed_mem_time"`
 	Idle          []uint64 `json:"idle_time"` // idle time
+
+	Wrapped []string `json:"-"` // names of lists with values below 0, which are given modulo 2^64
 }
 
 // Decimal is a number printed with at most three decimals.
@@ -159,13 +161,15 @@ func (s *npuStats) roofline(p *point, t uint64) {
 func (e *engine) result() *Result {
 	n := len(e.npus)
 	r := &Result{Result: &sim.Result{
-		Backend: "analytical", Model: "unaware", Ops: e.p.ops, Events: e.events, Messages: e.messages, Bytes: e.bytes,
+		Backend: "analytical", Model: "unaware", Ops: e.p.ops, Events: e.events, Messages: e.messages,
 		Finish: make([]sim.Clock, n), Makespan: sim.Clock{Unit: dag.Nanosecond},
 	}}
 	if e.o.Network.Aware {
 		r.Model = "aware"
 	}
+	r.SetBytes(e.bytesHigh, e.bytesLow)
 	s := &r.NPUs
+	exposed, overlapped := false, false // values below 0
 	issued := int64(0)
 	for i := range e.npus {
 		c := &e.npus[i].stats
@@ -178,6 +182,7 @@ func (e *engine) result() *Result {
 		r.Makespan.Ticks = max(r.Makespan.Ticks, cycles)
 		s.Cycles = append(s.Cycles, cycles)
 		s.Exposed = append(s.Exposed, cycles-c.computing)
+		exposed = exposed || cycles < c.computing
 		s.WallTime = append(s.WallTime, c.last)
 		s.CommTime = append(s.CommTime, c.total[classComm])
 		s.GPUTime = append(s.GPUTime, c.total[classGPU])
@@ -186,6 +191,7 @@ func (e *engine) result() *Result {
 		overlap := uint64(0)
 		if c.had[classGPU] && c.had[classComm] {
 			overlap = c.total[classGPU] + c.total[classComm] - c.last
+			overlapped = overlapped || c.total[classGPU]+c.total[classComm] < c.last
 		}
 		s.Overlap = append(s.Overlap, overlap)
 		s.ExposedComm = append(s.ExposedComm, c.exposedComm)
@@ -198,6 +204,12 @@ func (e *engine) result() *Result {
 			s.MemoryUse = append(s.MemoryUse, Decimal(100*(c.memoryUse/time)))
 			s.MeanIntensity = append(s.MeanIntensity, Decimal(c.intensity/time))
 		}
+	}
+	if exposed {
+		s.Wrapped = append(s.Wrapped, "exposed")
+	}
+	if overlapped {
+		s.Wrapped = append(s.Wrapped, "total_compute_communication_overlap")
 	}
 	r.NeverRun, r.Unended = r.Ops-issued, issued-e.progress.Ops
 	e.explain(r.Result)

@@ -3,9 +3,9 @@ package analytical
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
 	simevent "github.com/tracedag/tracedag/sim/event"
 )
@@ -51,9 +51,10 @@ type engine struct {
 
 	wild *wildcards // nil if no receive has a wildcard
 
-	events, messages, bytes int64
-	progress                sim.Progress
-	err                     error
+	events, messages    int64
+	bytesHigh, bytesLow uint64 // bytes of messages: bytesHigh * 2^64 + bytesLow
+	progress            sim.Progress
+	err                 error
 }
 
 // npu is the state of an NPU's workload.
@@ -95,8 +96,8 @@ type access struct {
 	op  uint32
 }
 
-// Run runs the program. It may be called repeatedly and concurrently. It returns [sim.ErrTooLong] if a time is out of
-// range, and an error if the network, the system or the memory does not support an op or the context ends.
+// Run runs the program. It may be called repeatedly and concurrently. It returns a [*sim.TooLongError] if a time is out
+// of range, and an error if the network, the system or the memory does not support an op or the context ends.
 func (p *Program) Run(o Options) (*Result, error) {
 	started := time.Now()
 	e, err := newEngine(p, &o)
@@ -219,11 +220,40 @@ func (e *engine) loop() {
 // after schedules an event after a delay in nanoseconds.
 func (e *engine) after(delay uint64, ev event) {
 	t := e.queue.now + delay
-	if t < delay || t > math.MaxInt64 {
-		e.fail(sim.ErrTooLong)
+	if t < delay || t > latest {
+		e.fail(e.tooLong(ev))
 		return
 	}
 	e.queue.add(t, ev)
+}
+
+// latest is the latest time in nanoseconds, the range of dag.Time.
+const latest = uint64(dag.MaxTime / dag.Nanosecond)
+
+// tooLong returns the error about an event whose time is out of range: that of its op or, for an event of a collective,
+// of the collective.
+func (e *engine) tooLong(ev event) error {
+	r, i := ev.npu(), uint32(noOp)
+	switch ev.kind() {
+	case opOver, opReleased, recvMet:
+		i = ev.number()
+	case arrived, hopped:
+		if m := &e.matcher.messages[ev.number()]; m.custom || m.control {
+			r = m.from
+		} else {
+			r, i = m.from, m.sender
+		}
+	}
+	n := &e.npus[r]
+	for k := uint32(0); i == noOp && k < uint32(len(n.waits)); k++ {
+		if o := &n.g.ops[k]; n.waits[k] == opIssued && o.kind != opCompute && o.kind != opMarker {
+			i = k
+		}
+	}
+	if i == noOp {
+		return sim.ErrTooLong
+	}
+	return &sim.TooLongError{Rank: int(r), Op: int(i), Kind: n.g.ops[i].kind.model()}
 }
 
 // fail ends the run with an error.

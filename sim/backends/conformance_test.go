@@ -29,8 +29,8 @@ var configurations = []configuration{
 	{backend: "loggops"},
 	{backend: "loggops", params: []string{"model=loggopsim"}, wraps: true},
 	{backend: "loggops", params: []string{"model=atlahs"}, wraps: true},
-	{backend: "analytical", network: "network=Ring(%d)@50GB/s,500ns", nanoseconds: true},
-	{backend: "analytical", network: "network=Switch(%d)@50GB/s,500ns", params: []string{"congestion=aware"}, nanoseconds: true},
+	{backend: "analytical", network: "network=Ring(%d)@50GB/s,500ns"},
+	{backend: "analytical", network: "network=Switch(%d)@50GB/s,500ns", params: []string{"congestion=aware"}},
 	{backend: "packet", network: "topology=star:hosts=%d,rate=100Gbps,latency=500ns"},
 	{backend: "packet", network: "topology=star:hosts=%d,rate=100Gbps,latency=500ns", params: []string{"transport=dctcp", "S=1000"}},
 	{backend: "packet", network: "topology=star:hosts=%d,rate=100Gbps,latency=500ns", params: []string{"compat=atlahs"}, atlahs: true},
@@ -43,9 +43,8 @@ type configuration struct {
 	network string   // parameter with the number of ranks, at least 2; "": none
 	params  []string // further ones
 
-	nanoseconds bool // clocks are nanoseconds in an int64
-	wraps       bool // clocks are nanoseconds that wrap around at 2^64, as those of the reference simulators
-	atlahs      bool // as in ATLAHS, messages to the own rank are calcs and empty messages have a byte
+	wraps  bool // clocks are nanoseconds that wrap around at 2^64, as those of the reference simulators
+	atlahs bool // as in ATLAHS, messages to the own rank are calcs and empty messages have a byte
 }
 
 func (c *configuration) String() string {
@@ -297,7 +296,7 @@ func TestIdealIsALowerBound(t *testing.T) {
 	}
 }
 
-// TestTooLong runs calcs that take twice and 1100 times the longest whole nanoseconds of a dag.Time. Clocks of int64 nanoseconds hold the first.
+// TestTooLong runs calcs that take twice and 1100 times the longest whole nanoseconds of a dag.Time.
 func TestTooLong(t *testing.T) {
 	const longest = dag.MaxTime / dag.Nanosecond * dag.Nanosecond
 	for _, calcs := range []int{2, 1100} {
@@ -309,9 +308,10 @@ func TestTooLong(t *testing.T) {
 		trace := b.Trace()
 		forAll(t, func(t *testing.T, c *configuration) {
 			r, err := c.compile(t, trace).Run(sim.RunOptions{})
-			if !c.wraps && !(c.nanoseconds && calcs == 2) {
-				if !errors.Is(err, sim.ErrTooLong) {
-					t.Errorf("%d calcs: error %v, want %v", calcs, err, sim.ErrTooLong)
+			if !c.wraps {
+				late := new(sim.TooLongError)
+				if !errors.As(err, &late) || late.Rank != 0 || late.Op > 1 || late.Kind != dag.Calc {
+					t.Errorf("%d calcs: error %v, want %v at a calc of rank 0", calcs, err, sim.ErrTooLong)
 				}
 				return
 			}
@@ -320,6 +320,9 @@ func TestTooLong(t *testing.T) {
 			}
 			if want := uint64(calcs) * uint64(longest/dag.Nanosecond); !r.Complete || r.Makespan.Ticks != want {
 				t.Errorf("%d calcs: makespan %d ns, want %d", calcs, r.Makespan.Ticks, want)
+			}
+			if flag, _ := sectionOf(r, "overflow").(sim.Overflow); flag.Message == "" || flag.Wrapped {
+				t.Errorf("%d calcs: flag %+v, expected times beyond 106 days", calcs, flag)
 			}
 		})
 	}

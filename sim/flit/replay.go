@@ -110,7 +110,7 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	}
 	warn := warner{print: o.Warn}
 	amount := measureWork(p, n, hosts)
-	if err := amount.check(&o.Params, o.MaxCycles, warn.warn); err != nil {
+	if err := amount.check(p, &o.Params, o.MaxCycles, warn.warn); err != nil {
 		return nil, nil, err
 	}
 	n.warnBuffers(warn.warn)
@@ -251,7 +251,7 @@ func (c *coupling) advance() error {
 			return &LimitError{c.last, c.waiting}
 		}
 		if t > math.MaxInt64/c.cycle {
-			return sim.ErrTooLong
+			return a.Engine().TooLong()
 		}
 		at := t * c.cycle
 		if at > a.Now() && at >= a.Until() {

@@ -103,7 +103,7 @@ func TestRunRefused(t *testing.T) {
 		"rank 2 is placed on host 2, expected hosts 0 to 1 of the network": {compile(nothing), Placement{}},
 		"the placement has hosts for 1 ranks, expected 4 as in the trace":  {compile(nothing), Placement{Hosts: []uint32{0}}},
 		"expected at least 1 core per host, found -1":                      {compile(nothing), Placement{Cores: -1}},
-		sim.ErrTooLong.Error(): {compile(func(b *dag.Builder) {
+		"rank 0 op 1 (send): " + sim.ErrTooLong.Error(): {compile(func(b *dag.Builder) {
 			b.Rank(0).Send(3, 1, 0, b.Rank(0).Calc(dag.MaxTime))
 			b.Rank(3).Recv(0, 1, 0)
 		}), Placement{Cores: 2}},

@@ -130,6 +130,9 @@ type work struct {
 	cycles  uint64 // at least as many are needed by the busiest host
 	host    uint32
 	busiest string // what that host does: sends or receives
+
+	largest    uint32 // the largest message that some host sends
+	hasLargest bool
 }
 
 // CyclesError refuses a trace whose messages need more cycles than a run may have.
@@ -140,12 +143,16 @@ type CyclesError struct {
 	Most   uint64 // allowed cycles
 	Limit  string // name of the limit
 	Remedy string
+
+	Rank, Op int    // the send of the largest message
+	Bytes    uint64 // its size
 }
 
 func (e *CyclesError) Error() string {
-	return fmt.Sprintf("the messages that host %d %s need %s%d cycles, expected at most %d (%s); %s", e.Host, e.What,
+	return fmt.Sprintf("the messages that host %d %s need %s%d cycles, expected at most %d (%s); the largest is that of "+
+		"rank %d op %d, %d bytes; %s", e.Host, e.What,
 		map[bool]string{true: "more than ", false: "at least "}[e.Cycles == math.MaxUint64], e.Cycles, e.Most, e.Limit,
-		e.Remedy)
+		e.Rank, e.Op, e.Bytes, e.Remedy)
 }
 
 // LimitError ends a run that needs more cycles than Options.MaxCycles.
@@ -175,6 +182,9 @@ func measureWork(p *sim.Program, n *worker, hosts []uint32) work {
 		from, to := hosts[op.Rank], hosts[op.Peer]
 		if from == to {
 			continue
+		}
+		if !w.hasLargest || op.Size > p.Ops[w.largest].Size {
+			w.largest, w.hasLargest = uint32(i), true
 		}
 		flits := n.flitsOf(op.Size)
 		w.packets = sum(w.packets, (flits+uint64(n.p.PacketFlits)-1)/uint64(n.p.PacketFlits))
@@ -219,15 +229,14 @@ func (n *worker) flitsOf(bytes uint64) uint64 {
 
 // check refuses work that exceeds the range of times or maxCycles, 0 for no limit, and warns about work that takes
 // long.
-func (w *work) check(p *Params, maxCycles uint64, warn func(message string, args ...any)) error {
+func (w *work) check(program *sim.Program, p *Params, maxCycles uint64, warn func(message string, args ...any)) error {
 	if most := uint64(dag.MaxTime) / uint64(p.Cycle); w.cycles > most {
-		return &CyclesError{w.host, w.busiest, w.cycles, most,
+		return w.tooMany(program, most,
 			fmt.Sprintf("106 days in cycles of %v, the longest time in 64 bits of picoseconds", p.Cycle),
-			"use smaller messages, or larger flits with --set flit-bytes=N"}
+			"use smaller messages, or larger flits with --set flit-bytes=N")
 	}
 	if maxCycles > 0 && w.cycles > maxCycles {
-		return &CyclesError{w.host, w.busiest, w.cycles, maxCycles, "--max-cycles",
-			"use smaller messages or a larger limit"}
+		return w.tooMany(program, maxCycles, "--max-cycles", "use smaller messages or a larger limit")
 	}
 	// A packet through one switch takes a fifth of a microsecond, one through a fat tree of three levels one.
 	const perSecond, longRun = 1_000_000, 300
@@ -238,6 +247,12 @@ func (w *work) check(p *Params, maxCycles uint64, warn func(message string, args
 			"run early", w.packets, w.cycles, strings.TrimSuffix(estimate, "0s"), perSecond)
 	}
 	return nil
+}
+
+func (w *work) tooMany(p *sim.Program, most uint64, limit, remedy string) error {
+	op := &p.Ops[w.largest]
+	return &CyclesError{Host: w.host, What: w.busiest, Cycles: w.cycles, Most: most, Limit: limit, Remedy: remedy,
+		Rank: int(op.Rank), Op: p.Index(w.largest), Bytes: op.Size}
 }
 
 // warnFew warns if a point of a curve was measured with too few packets for reliable means and percentiles.

@@ -196,7 +196,7 @@ func TestLongRun(t *testing.T) {
 	o := Options{Params: Presets()[0].Params, Network: mustParse(t, Presets()[0].Topology)}
 	var warnings []string
 	amount := work{packets: 7_812_500_000, cycles: 62_500_000_000}
-	if err := amount.check(&o.Params, 0, func(message string, args ...any) {
+	if err := amount.check(nil, &o.Params, 0, func(message string, args ...any) {
 		warnings = append(warnings, fmt.Sprintf(message, args...))
 	}); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "takes about 2h10m at") {
 		t.Errorf("error %v, warnings %q", err, warnings)

@@ -104,7 +104,7 @@ func (r *run) begin(rank int) {
 	}
 	for _, i := range roots {
 		if r.ops[i].Ready > math.MaxInt64 {
-			r.err = sim.ErrTooLong
+			r.err = r.p.TooLong(i)
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func (r *run) runReady() {
 		r.ready = r.ready[:len(r.ready)-1]
 		op := &r.ops[i]
 		if op.Ready > math.MaxInt64 {
-			r.err = sim.ErrTooLong
+			r.err = r.p.TooLong(i)
 			return
 		}
 		r.p.PrefetchOps(op)
@@ -155,7 +155,7 @@ func (r *run) runReady() {
 			continue
 		}
 		if op.Size > math.MaxInt64-op.Ready {
-			r.err = sim.ErrTooLong
+			r.err = r.p.TooLong(i)
 			return
 		}
 		r.end(i, op, op.Ready+op.Size)
@@ -194,7 +194,7 @@ func (r *run) release(waiting []uint32, t uint64, by cause) {
 		case !op.IsMessage():
 			r.ready = append(r.ready, d)
 		case op.Ready > math.MaxInt64:
-			r.err = sim.ErrTooLong
+			r.err = cmp.Or(r.err, r.p.TooLong(d))
 		default:
 			r.queue.add(d)
 		}

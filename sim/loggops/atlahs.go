@@ -2,6 +2,7 @@ package loggops
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/event"
@@ -31,6 +32,9 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 			s.draw(0, i)
 		}
 	}
+	g := n
+	g.G = uint64(min(math.Ceil(max(n.GFloat, 0)), 1<<62))
+	s.watched = !clocksAdvance(p, g, r.noise)
 	aborted := ""
 	for handled := 0; len(s.queue) > 0 && aborted == ""; handled++ {
 		if handled%checkEvents == 0 {
@@ -41,6 +45,13 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 		e := s.queue.Pop()
 		i := e.Payload &^ isMessage
 		op := &p.Ops[i]
+		host := op.Rank
+		if e.Payload&isMessage != 0 {
+			host = uint32(op.Peer)
+		}
+		if s.watched {
+			s.watch(e.Time, i, host)
+		}
 		var err error
 		switch {
 		case e.Payload&isMessage != 0:

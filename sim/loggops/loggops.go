@@ -92,6 +92,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = Backend.Name, string(r.model), o.Params.values()
 	result.Settings = o.Params.String()
+	result.AddOverflow(p, out.wrapped)
 	if o.Noise != nil {
 		stats := Stats{Noise: make([]sim.Clock, len(out.noise)), NoiseTrace: o.Noise.Name,
 			Coscheduled: o.Noise.Coscheduled, Seed: o.Noise.Seed}
@@ -120,5 +121,6 @@ func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 // outcome is a sim.Outcome with the noise per rank.
 type outcome struct {
 	sim.Outcome
-	noise []uint64
+	noise   []uint64
+	wrapped uint32 // the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
 }

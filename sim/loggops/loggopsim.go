@@ -60,6 +60,8 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	}
 	if clocksAdvance(p, n, r.noise) {
 		s.waits = make([]clockWaits, p.Ranks())
+	} else {
+		s.watched = true
 	}
 	return s, nil
 }
@@ -89,11 +91,21 @@ func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 		if s.queue.Len() == 0 {
 			return true, nil
 		}
-		if err := s.handle(s.queue.Pop()); err != nil {
+		e := s.queue.Pop()
+		if s.watched {
+			s.watchEvent(e)
+		}
+		if err := s.handle(e); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
+}
+
+// watchEvent calls watch for an event.
+func (s *loggopsim) watchEvent(e event.Event) {
+	i := e.Payload() &^ isMessage
+	s.watch(e.Time, i, s.place(e))
 }
 
 // handle handles an event.

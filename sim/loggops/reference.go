@@ -2,6 +2,8 @@ package loggops
 
 import (
 	"context"
+	"math"
+	"math/bits"
 
 	"github.com/tracedag/tracedag/sim"
 )
@@ -23,6 +25,10 @@ type reference struct {
 	progress sim.Progress
 	ctx      context.Context // nil: no limit
 
+	watched bool   // a clock could wrap around; see watch
+	current uint32 // the op of the current event, if watched
+	wrapped uint32 // the first op whose event made a clock wrap around; sim.NoOp: none
+
 	ready  []uint32 // ops of the current host that became ready in the current event
 	remote []uint32 // ops of the event's other host that became ready
 
@@ -38,7 +44,7 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, clock: clock, timeline: o.Timeline, progress: sim.Progress{Func: o.Progress}, ctx: o.Context,
+		p: p, n: n, clock: clock, wrapped: sim.NoOp, timeline: o.Timeline, progress: sim.Progress{Func: o.Progress}, ctx: o.Context,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -110,7 +116,67 @@ func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
 	if r.noise == nil {
 		return 0, nil
 	}
-	return r.noise.over(int(host), a, b)
+	noise, err := r.noise.over(int(host), a, b)
+	if r.watched && noise > math.MaxUint64-b {
+		r.wrap()
+	}
+	return noise, err
+}
+
+// watch looks for clocks that wrap around in the event at time t of op i, or of its message at host. It is called before
+// the event. Negative parameters and messages of 0 bytes turn clocks back, below 0 at worst.
+func (r *reference) watch(t uint64, i, host uint32) {
+	r.current = i
+	op := &r.p.Ops[i]
+	latest := t
+	for _, h := range [2]uint32{op.Rank, host} {
+		cpu, gs, gr := r.clocks(h, op.Stream, op.NIC)
+		latest = max(latest, *cpu, *gs, *gr)
+	}
+	n := &r.n
+	if !op.IsMessage() {
+		r.count(latest, t, max(int64(op.Size), 0), min(int64(op.Size), 0))
+		return
+	}
+	forward := [...]int64{int64(n.o), int64(n.g), int64(n.L)}
+	back := int64(0)
+	for k, v := range forward {
+		back, forward[k] = min(back, back+v), max(v, 0)
+	}
+	if op.Size == 0 {
+		largest := max(int64(n.O), int64(n.G))
+		back = min(back, int64(min(n.o, n.g, 1<<62))-largest)
+	}
+	wire := uint64(min(math.Ceil(max(n.GFloat, 0)), 1<<62))
+	perByte := max(uint64(max(int64(n.O), 0)), uint64(max(int64(n.G), 0)), wire)
+	high, low := bits.Mul64(max(op.Size, 1)-1, perByte)
+	if high > 0 {
+		r.wrap()
+	}
+	for _, v := range forward {
+		var carry uint64
+		if low, carry = bits.Add64(low, uint64(v), 0); carry > 0 {
+			r.wrap()
+		}
+	}
+	if _, carry := bits.Add64(latest, low, 0); carry > 0 {
+		r.wrap()
+	}
+	r.count(latest, t, 0, back)
+}
+
+// count records whether a clock wraps around that advances from latest, or goes back from t.
+func (r *reference) count(latest, t uint64, forward, back int64) {
+	if latest > math.MaxUint64-uint64(forward) || uint64(-back) > t {
+		r.wrap()
+	}
+}
+
+// wrap records that a clock wraps around in the current event.
+func (r *reference) wrap() {
+	if r.wrapped == sim.NoOp {
+		r.wrapped = r.current
+	}
 }
 
 // roots returns the ops of a rank without dependencies, in ascending order.
@@ -138,7 +204,7 @@ func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	o := &outcome{Outcome: sim.Outcome{
 		Finish: make([]uint64, r.p.Ranks()), Events: int64(r.sequence), Messages: r.messages, Bytes: int64(r.bytes),
 		Ran: r.p.Ran(r.progress.Ops, hasRun), Eager: uint64(r.n.S), Unexpected: unexpected, Posted: posted,
-	}}
+	}, wrapped: r.wrapped}
 	for h := range o.Finish {
 		o.Finish[h] = r.clock.finish(h)
 	}

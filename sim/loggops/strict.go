@@ -44,7 +44,7 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &outcome{Outcome: *out}
+	result := &outcome{Outcome: *out, wrapped: sim.NoOp}
 	if noise != nil {
 		result.noise = noise.injected
 	}

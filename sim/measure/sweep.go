@@ -122,9 +122,13 @@ func (c *CSV) Write(r *sim.Result, failed error) error {
 			return err
 		}
 		record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
-			fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), fmt.Sprint(r.Bytes), string(wall),
+			fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), r.TotalBytes().String(), string(wall),
 			strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
-		record = append(append(record, r.Cells...), "")
+		overflow := ""
+		if s := r.Section("overflow"); s != nil {
+			overflow = s.Rows[0].Text
+		}
+		record = append(append(record, r.Cells...), overflow)
 	} else {
 		record = append(record, "false")
 		record = append(append(record, make([]string, 8+len(c.extra))...), failed.Error())

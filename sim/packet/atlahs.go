@@ -157,15 +157,31 @@ func (s *atlahs) now() uint64 {
 func (s *atlahs) simulate(until uint64) bool {
 	if until != noWake {
 		if until > latest {
-			s.n.err = sim.ErrTooLong
+			s.n.err = s.tooLong()
 			return false
 		}
 		s.running++
 		s.n.at(max(s.n.now, until*1000), driverEvent, wakeTimer)
 	}
 	s.n.run(math.MaxInt64)
+	if !s.n.stop && s.n.err == nil && s.n.queue.Len() > 0 {
+		s.n.err = s.tooLong()
+	}
 	s.morePending = s.n.stop && s.n.queue.Len() > 0 && s.n.queue.Next() == s.n.now
 	return s.n.stop
+}
+
+// tooLong returns the error about a time that is out of range: that of the first op that runs or waits in the queue.
+func (s *atlahs) tooLong() error {
+	for i := range s.p.Ops {
+		if s.p.Ops[i].Flags&(opStarted|opEnded) == opStarted {
+			return s.p.TooLong(uint32(i))
+		}
+	}
+	if len(s.queue) > 0 {
+		return s.p.TooLong(s.queue[0].Payload & (1<<kindShift - 1))
+	}
+	return sim.ErrTooLong
 }
 
 // event stops the network when a calc or a wake timer ends.
@@ -222,7 +238,7 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 		length = 1
 	}
 	if length > latest-now {
-		s.n.err = sim.ErrTooLong
+		s.n.err = s.p.TooLong(i)
 		return
 	}
 	*free = now + length

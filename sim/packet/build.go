@@ -28,11 +28,28 @@ func picosecondsPerByte(rate int64) uint64 {
 	return uint64(8e12) / uint64(rate)
 }
 
+// slowest is the lowest rate of a link in bit/s: a port has 32 bits for the picoseconds of a byte.
+const slowest = int64(8e12)/math.MaxUint32 + 1
+
+// checkRates returns an error if a link is too slow.
+func checkRates(t *topology.Network) error {
+	for i := range t.Links {
+		if rate := t.Links[i].Rate; rate < slowest {
+			return fmt.Errorf("topology: expected links of at least %d bit/s, found link %d with %d bit/s", slowest, i,
+				rate)
+		}
+	}
+	return nil
+}
+
 // newNetwork builds the network of a run, and sets the parameters that depend on it.
 func newNetwork(o *Options) (*network, error) {
 	t, p := o.Network, &o.Params
 	m, err := FindTransport(p.Transport)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkRates(t); err != nil {
 		return nil, err
 	}
 	routes, err := topology.NewRoutes(o.Context, t, nil)

@@ -219,11 +219,11 @@ func (c *coupling) notify(rank uint32, kind sim.NetworkEvent, f uint32) {
 
 func (c *coupling) event(event, uint32) {}
 
-// localTime returns the time of a message between ranks on one host.
+// localTime returns the time of a message between ranks on one host, at most math.MaxInt64.
 func (c *Coupling) localTime(bytes uint64) uint64 {
 	t := uint64(c.LocalLatency)
 	if c.LocalRate > 0 {
-		t += uint64(math.Ceil(float64(bytes) * 8e12 / float64(c.LocalRate)))
+		t += uint64(min(math.Ceil(float64(bytes)*8e12/float64(c.LocalRate)), 1<<62))
 	}
-	return t
+	return min(t, math.MaxInt64)
 }

@@ -27,8 +27,8 @@ func (f *Failure) check(t *topology.Network) error {
 		return errors.New("failure: expected at least one link, found none")
 	case f.At < 0 || f.Until != 0 && f.Until <= f.At:
 		return fmt.Errorf("failure: expected a start of at least 0 and a later end, found %v to %v", f.At, f.Until)
-	case f.Rate < 0 || f.Rate > 8e12:
-		return fmt.Errorf("failure: expected a remaining rate of 0 to 8e12 bit/s, found %d", f.Rate)
+	case f.Rate < 0 || f.Rate > 8e12 || f.Rate > 0 && f.Rate < slowest:
+		return fmt.Errorf("failure: expected a remaining rate of 0 or %d to 8e12 bit/s, found %d", slowest, f.Rate)
 	}
 	for _, l := range f.Links {
 		if l < 0 || l >= len(t.Links) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,14 @@ func TestWrappedClocks(t *testing.T) {
 	}
 	if !beyond {
 		t.Errorf("no clock wrapped around: %s", r.Stdout)
+	}
+	if !strings.Contains(r.Stdout, `"wrapped":true`) {
+		t.Errorf("no flag: %s", r.Stdout)
+	}
+	r = clitest.Run(newCommand, "--model", "loggopsim", "--L", "10", "--o", "2", "--g", "5", "--G", "600", "--O", "7",
+		vectors+"zero_byte.bin")
+	if !regexp.MustCompile(`(?m)^overflow +rank [0-9]+ op [0-9]+ \(send\): a clock wrapped around`).MatchString(r.Stdout) {
+		t.Errorf("no flag: %s", r.Stdout)
 	}
 }
 

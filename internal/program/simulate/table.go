@@ -92,7 +92,7 @@ func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
 		first, last := extremes(r.Finish)
 		add(sim.Rowf("finish", "first rank %d at %v, last rank %d at %v", first, r.Finish[first], last, r.Finish[last]))
 	}
-	add(sim.Rowf("messages", "%d, %s", r.Messages, units.FormatSize(r.Bytes)))
+	add(sim.Rowf("messages", "%d, %s", r.Messages, formatBytes(r)))
 	wall := time.Duration(r.Wall)
 	add(sim.Rowf("replay", "%d events in %v, %.3g ops/s", r.Events, wall.Round(time.Microsecond), r.OpsPerS))
 	for i := range r.Sections {
@@ -101,6 +101,14 @@ func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
 		}
 	}
 	return rows
+}
+
+// formatBytes formats the bytes of the messages sent.
+func formatBytes(r *sim.Result) string {
+	if r.ExactBytes != nil {
+		return r.ExactBytes.String() + "B"
+	}
+	return units.FormatSize(r.Bytes)
 }
 
 // extremes returns the ranks that finish first and last; among equals, the lowest rank.
