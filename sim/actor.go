@@ -168,7 +168,7 @@ func (a *Actor) begin(at uint32) {
 	p := a.e.p
 	// With one stream, sends reach the NIC in stream order. If all of them are eager, nothing else reaches the NIC in
 	// between, so the end of a send on its stream needs no event.
-	a.rank.early = len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
+	a.rank.early = !a.e.host.Timely && len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
 	for _, i := range p.Roots(int(at)) {
 		a.own(p.Ops[i].Ready, opReady, i)
 	}

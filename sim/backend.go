@@ -89,6 +89,8 @@ type Env struct {
 	// Given reports whether the caller set the named parameter or flag. If nil, it set none.
 	Given func(name string) bool
 
+	Sharing Sharing // whether the ranks on a node share its NICs, in backends with NICs
+
 	// Properties of the whole command, for checks of parameters that exclude each other.
 	Sweep      bool // many runs with different parameters
 	JSON, CSV  bool // output format of the results

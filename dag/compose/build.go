@@ -192,8 +192,13 @@ func (b *builder) merge() (*dag.Trace, error) {
 		return nil, err
 	}
 	perNode := !slices.ContainsFunc(b.jobs, sharesOrCollects)
-	if b.PerNode != nil {
+	switch {
+	case b.PerNode != nil:
 		perNode = *b.PerNode
+	case !perNode && b.NoNodes && b.Machine.Shared:
+		perNode = true
+		b.env.info("%s: the ranks of each node are joined, because the output format has no nodes, on which jobs could "+
+			"share NICs", b.Name())
 	}
 	if perNode && !repeats(where) {
 		return OnNodes(b.env.Context, b.jobs, where)

@@ -27,6 +27,7 @@ type Plan struct {
 	Seed      *int64    // of Random placements without their own seed; nil: 1
 
 	PerNode       *bool // join the ranks of each node; nil: if every node has one rank and there are no collectives
+	NoNodes       bool  // join the ranks of nodes that jobs share unless PerNode forbids it: the target has no nodes
 	OwnNICs       bool  // jobs have NICs of their own on a node that they share; only with Machine.Shared
 	UniqueNIC     bool  // joined ranks keep separate NICs
 	SharedStreams bool  // joined ranks share streams of equal numbers

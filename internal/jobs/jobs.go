@@ -17,6 +17,8 @@ import (
 
 // Flags are the flags of a program that runs several traces as concurrent jobs.
 type Flags struct {
+	ShareNIC *bool // whether the ranks on a node share its NICs; nil: if these are of several jobs
+
 	plan     string
 	traces   words
 	mappings []string
@@ -49,6 +51,12 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "mapping", placements)
 	f.flags.IntVar(&f.nodes, "nodes", 0, "number of nodes (default: as needed)")
 	f.flags.IntVar(&f.cores, "cores-per-node", 1, "largest number of ranks per node")
+	f.flags.BoolFunc("share-nic", "share the NICs of a node among its ranks; =false gives each rank its own "+
+		"(default: share among jobs)", func(text string) error {
+		share, err := strconv.ParseBool(text)
+		f.ShareNIC = &share
+		return err
+	})
 }
 
 // Jobs are traces to merge as jobs of one trace.

@@ -288,6 +288,12 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if r.program, err = compile(env.Context, s); err != nil {
 		return nil, err
 	}
+	if shared, err := env.SharesNICs(s); err != nil {
+		return nil, err
+	} else if shared {
+		env.Warnf("jobs share nodes, but every rank is an NPU of its own here, so that jobs do not slow each other down; " +
+			"join the ranks of nodes (--one-rank-per-node of traceconv)")
+	}
 	if n := r.program.Rounded(); n > 0 {
 		env.Warnf("%d durations or release times were rounded to whole nanoseconds", n)
 	}

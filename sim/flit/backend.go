@@ -31,6 +31,7 @@ type backend struct {
 	topology  string
 	params    Params
 	placement topology.Placement
+	placed    bool // the caller chose the placement, or the ranks per host
 	cores     int
 	links     string // file name
 
@@ -104,6 +105,7 @@ func (b *backend) Params() param.Set {
 
 func (b *backend) Check(env *sim.Env) error {
 	env = env.OrEmpty()
+	b.placed = env.IsGiven("placement") || env.IsGiven("cores")
 	switch {
 	case b.cores < 0:
 		return param.Errorf("cores", "expected 1 or more, or 0 for the fewest that fit, found %d", b.cores)
@@ -173,10 +175,13 @@ func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline
 }
 
 // place returns the hosts of the ranks.
-func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error) {
-	all := b.network.Hosts
-	if b.placement.ByRank() {
-		hosts, err := b.placement.Place(ranks, all, 1, seed, nodes)
+func (b *backend) place(ranks int, seed int64, nodes []int32, shared bool) (Placement, error) {
+	all, by := b.network.Hosts, b.placement
+	if shared && !b.placed {
+		by = topology.NodePlacement
+	}
+	if by.ByRank() {
+		hosts, err := by.Place(ranks, all, 1, seed, nodes)
 		return Placement{Hosts: hosts}, err
 	}
 	cores := b.cores
@@ -188,7 +193,7 @@ func (b *backend) place(ranks int, seed int64, nodes []int32) (Placement, error)
 		return Placement{}, fmt.Errorf("%d ranks with %d per host need %d hosts, but the network has %d; use a "+
 			"larger --topology or --cores", ranks, cores, used, all)
 	}
-	at, err := b.placement.Place(used, all, 1, seed, nil)
+	at, err := by.Place(used, all, 1, seed, nil)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -205,6 +210,7 @@ type configured struct {
 	env    *sim.Env
 	ranks  int
 	nodes  []int32
+	shared bool // ranks are on nodes because jobs share these
 	replay *Replay
 	warner *warner // of all runs
 }
@@ -215,14 +221,18 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.place(h.Ranks, b.params.Seed, h.Nodes); err != nil {
+	shared, err := env.SharesNICs(s)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.place(h.Ranks, b.params.Seed, h.Nodes, shared); err != nil {
 		return nil, err
 	}
 	r, err := newReplay(env.Context, s)
 	if err != nil {
 		return nil, err
 	}
-	return &configured{b, env, h.Ranks, h.Nodes, r, &warner{print: env.Warn}}, nil
+	return &configured{b, env, h.Ranks, h.Nodes, shared && !b.placed, r, &warner{print: env.Warn}}, nil
 }
 
 func (c *configured) Clone() sim.Replay {
@@ -244,7 +254,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.params.Check(); err != nil {
 		return result, err
 	}
-	placement, err := b.place(c.ranks, c.b.params.Seed, c.nodes)
+	placement, err := b.place(c.ranks, c.b.params.Seed, c.nodes, c.shared)
 	if err != nil {
 		return result, err
 	}
@@ -269,6 +279,9 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		if err := links.Commit(); err != nil {
 			return result, err
 		}
+	}
+	if c.shared {
+		done.AddSharedNICs(c.nodes)
 	}
 	own := newFigures(report)
 	done.Cells = own.cells()

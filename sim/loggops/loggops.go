@@ -40,6 +40,7 @@ type Stats struct {
 type Replay struct {
 	model   Model
 	program *sim.Program
+	nodes   []int32 // by rank: its node, whose NICs it shares; nil: ranks have NICs of their own
 	used    bool
 }
 
@@ -59,17 +60,33 @@ func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
 		return nil, err
 	}
 	if m != Strict && p.Releases {
-		return nil, fmt.Errorf("the %s model does not support the trace's release times; use --model strict", m)
+		return nil, fmt.Errorf("the %s model does not support the trace's release times; use --model strict, or "+
+			"convert the trace to GOAL, which expresses them by calcs", m)
 	}
 	if p.Rounded > 0 {
 		env.Warnf("%d calcs were rounded to whole nanoseconds, the unit of the %s model", p.Rounded, m)
 	}
-	return &Replay{model: m, program: p}, nil
+	r := &Replay{model: m, program: p}
+	shared, err := env.SharesNICs(t)
+	switch {
+	case err != nil:
+		return nil, err
+	case shared && m != Strict:
+		env.Warnf("jobs share nodes, but every rank has NICs of its own in the %s model; join the ranks of nodes "+
+			"(--one-rank-per-node of traceconv), or use --model strict", m)
+	case shared:
+		h, err := t.Header()
+		if err != nil {
+			return nil, err
+		}
+		r.nodes = h.Nodes
+	}
+	return r, nil
 }
 
 // Clone returns another replay of the same trace. Call it before Run.
 func (r *Replay) Clone() *Replay {
-	return &Replay{model: r.model, program: r.program.Clone()}
+	return &Replay{model: r.model, program: r.program.Clone(), nodes: r.nodes}
 }
 
 // Run replays the trace. It returns an error if the replay has already run, if a time is out of range, and if the
@@ -93,6 +110,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	result.Backend, result.Model, result.Params = Backend.Name, string(r.model), o.Params.values()
 	result.Settings = o.Params.String()
 	result.AddOverflow(p, out.wrapped)
+	result.AddSharedNICs(r.nodes)
 	if o.Noise != nil {
 		stats := Stats{Noise: make([]sim.Clock, len(out.noise)), NoiseTrace: o.Noise.Name,
 			Coscheduled: o.Noise.Coscheduled, Seed: o.Noise.Seed}
@@ -106,7 +124,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 
 func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 	if r.model == Strict {
-		return runStrict(p, o)
+		return runStrict(p, r.nodes, o)
 	}
 	n, err := o.Params.nanoseconds(r.model == ATLAHS)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L.
-func runStrict(p *sim.Program, o Options) (*outcome, error) {
+// With nodes, the node of each rank, the ranks on a node share its NICs.
+func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if err := o.Params.Check(Strict); err != nil {
 		return nil, err
 	}
@@ -22,6 +23,7 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 	host := sim.Host{
 		Busy:       func(size uint64) uint64 { return later(perByte.beyondFirst(size), overhead) },
 		Rendezvous: uint64(o.Params.S),
+		Timely:     nodes != nil,
 	}
 	var noise *detours
 	if o.Noise != nil {
@@ -30,7 +32,7 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 		}
 		host.Work = noise.work
 	}
-	wire, err := newWire(p, o.Params)
+	wire, err := newWire(p, nodes, o.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +58,9 @@ func runStrict(p *sim.Program, o Options) (*outcome, error) {
 type wire struct {
 	latency, gap uint64
 	perByte      perByte
-	single       bool  // no rank has more than one NIC
-	nics         []int // by rank: index in free of its first NIC
+	single       bool    // no rank has more than one NIC, or shares one
+	nics         []int   // by rank: index in free of its first NIC
+	nodes        []int32 // by rank: its node, whose NICs it shares; nil: ranks have NICs of their own
 	free         []nicFree
 }
 
@@ -72,21 +75,34 @@ const (
 	dataArrives                            // the first byte of a rendezvous message is at the receiver
 )
 
-func newWire(p *sim.Program, params Params) (*wire, error) {
+func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
 	perByte, err := newPerByte(params.GPerByte)
 	if err != nil {
 		return nil, err
 	}
-	nics, err := p.NICClocks()
+	var nics []int
+	if nodes == nil {
+		nics, err = p.NICClocks()
+	} else {
+		nics, err = p.SharedNICClocks(nodes)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, single: p.NICs <= 1, nics: nics,
-		free: make([]nicFree, nics[p.Ranks()])}, nil
+	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte,
+		single: p.NICs <= 1 && nodes == nil, nics: nics, nodes: nodes, free: make([]nicFree, nics[p.Ranks()])}, nil
 }
 
-// Lookahead returns the latency, the minimum delay between ranks.
+// local reports whether the ranks of a message share their NICs, so that it uses none.
+func (w *wire) local(op *sim.Op) bool {
+	return w.nodes != nil && w.nodes[op.Rank] == w.nodes[op.Peer]
+}
+
+// Lookahead returns the latency, the minimum delay between ranks, or 0 if ranks share NICs.
 func (w *wire) Lookahead() uint64 {
+	if w.nodes != nil {
+		return 0
+	}
 	return w.latency
 }
 
@@ -134,6 +150,9 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 
 // inject occupies the sending side of a send's NIC from time t, or from when it is free, and returns that time.
 func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
+	if w.local(op) {
+		return t
+	}
 	free := &w.free[w.nics[op.Rank]+int(op.NIC)].send
 	first := max(t, *free)
 	*free = later(later(first, w.gap), bytes)
@@ -151,6 +170,10 @@ func later(t, d uint64) uint64 {
 func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
 	bytes := w.perByte.beyondFirst(op.Size)
+	if w.local(op) {
+		a.Deliver(m, a.Now()-w.latency, later(a.Now(), bytes))
+		return
+	}
 	free := &w.free[w.nics[op.Peer]+int(op.NIC)].recv
 	first := max(a.Now(), *free)
 	*free = later(later(first, w.gap), bytes)

@@ -15,6 +15,7 @@ type Alone struct {
 	// Trace returns the part of the lowered trace that belongs to a job.
 	Trace   func(job int32) (*dag.Trace, error)
 	Backend sim.Backend
+	Sharing sim.Sharing     // of NICs, as in the shared run
 	Context context.Context // ends the runs early; see [sim.Interrupted]. nil: no limit
 	// Begin announces the isolated run of a job with the given number of ops. It returns the run's options and a
 	// function to call at its end.
@@ -52,7 +53,7 @@ func (a *Alone) runJob(job int32) (*sim.Result, error) {
 	if err := own.Observe(0, trace.Ranks); err != nil {
 		return nil, err
 	}
-	replay, err := a.Backend.Compile(dag.FromTrace(trace), &sim.Env{Context: a.Context})
+	replay, err := a.Backend.Compile(dag.FromTrace(trace), &sim.Env{Context: a.Context, Sharing: a.Sharing})
 	if err != nil {
 		return nil, err
 	}

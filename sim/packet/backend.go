@@ -39,6 +39,7 @@ type backend struct {
 	pathsFile string
 	failTexts []string
 	placement topology.Placement
+	placed    bool // the caller chose the placement
 	nics      int
 
 	sample                dag.Time
@@ -62,6 +63,7 @@ func (b *backend) Traits() sim.Traits {
 
 func (b *backend) Check(env *sim.Env) (err error) {
 	env = env.OrEmpty()
+	b.placed = env.IsGiven("placement")
 	switch {
 	case b.topology == "":
 		return param.Errorf("topology", "the packet backend needs a network, such as fattree:k=8,rate=200Gbps or a "+
@@ -155,8 +157,12 @@ func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline
 }
 
 // place returns the hosts of the given number of ranks.
-func (b *backend) place(ranks int, nodes []int32) (Placement, error) {
-	hosts, err := b.placement.Place(ranks, b.network.Hosts, b.nics, b.params.Seed, nodes)
+func (b *backend) place(ranks int, nodes []int32, shared bool) (Placement, error) {
+	by := b.placement
+	if shared && !b.placed {
+		by = topology.NodePlacement
+	}
+	hosts, err := by.Place(ranks, b.network.Hosts, b.nics, b.params.Seed, nodes)
 	return Placement{Hosts: hosts, NICs: b.nics}, err
 }
 
@@ -165,6 +171,7 @@ type configured struct {
 	b         *backend
 	env       *sim.Env
 	placement Placement
+	nodes     []int32 // by rank, if ranks are on nodes because these are shared; nil: as --placement selects
 	rules     Compat
 	failures  []Failure // failures of the trace
 	replay    *Replay
@@ -176,9 +183,16 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, err
 	}
 	env = env.OrEmpty()
-	c := &configured{b: b, env: env, rules: b.params.Coupling.Rules}
-	if c.placement, err = b.place(h.Ranks, h.Nodes); err != nil {
+	shared, err := env.SharesNICs(s)
+	if err != nil {
 		return nil, err
+	}
+	c := &configured{b: b, env: env, rules: b.params.Coupling.Rules}
+	if c.placement, err = b.place(h.Ranks, h.Nodes, shared); err != nil {
+		return nil, err
+	}
+	if shared && !b.placed {
+		c.nodes = h.Nodes
 	}
 	matrix, err := connectionMatrix(h.Meta, b.network)
 	if err != nil {
@@ -234,6 +248,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		return failed, err
 	}
 	addSections(result, report, b.maxFlows)
+	result.AddSharedNICs(c.nodes)
 	return result, nil
 }
 

@@ -26,6 +26,9 @@ type Placement struct {
 // DefaultPlacement places rank r on host r.
 var DefaultPlacement = Placement{text: "packed"}
 
+// NodePlacement places ranks on the hosts with the numbers of their nodes.
+var NodePlacement = Placement{text: "nodes", by: compose.Placement{Policy: compose.OwnNodes}}
+
 // PlacementPolicies are the names of the policies; a stride follows "strided:".
 var PlacementPolicies = []string{"packed", "random", "strided:", "nodes"}
 

@@ -84,7 +84,7 @@ func TestJobs(t *testing.T) {
 		{"--trace -@1us --trace FILE", []job{{"stdin", store, 1e6}, {"x.parquet", store, 0}}},
 		{"- --trace FILE@1ps", []job{{"stdin", store, 0}, {"x.parquet", store, 1}}},
 		{"--trace FILE@7ns", []job{{"x.parquet", store, 7000}}},
-		{"FILE --trace FILE --mapping rr --nodes 4 --cores-per-node 3",
+		{"FILE --trace FILE --mapping rr --nodes 4 --cores-per-node 3 --share-nic=false",
 			[]job{{"x.parquet", store, 0}, {"x.parquet#2", store, 0}}},
 		{"FILE --trace GOAL@5ms --lower collectives", []job{{"x.parquet", store, 0}, {"pingpong_2.goal", goal, 5e9}}},
 		{"--job GOAL,count=2,name=a,start=3us --trace FILE",
@@ -289,6 +289,59 @@ func TestManyJobs(t *testing.T) {
 	for i, job := range jobs {
 		if job.Start != int64(i)*1e6 || job.Makespan != jobs[0].Makespan || job.FirstRank != 2*i {
 			t.Fatalf("job %d: %+v, the first %+v", i, job, jobs[0])
+		}
+	}
+}
+
+// TestSharedNICs checks that jobs on the same nodes slow each other down, whichever way they get there, and that
+// --share-nic=false gives them NICs of their own.
+func TestSharedNICs(t *testing.T) {
+	b := dag.NewBuilder(4)
+	for rank := range 4 {
+		for m := range int64(3) {
+			b.Rank(rank).Send(int32(rank+1)%4, 1<<20, m)
+			b.Rank(rank).Recv(int32(rank+3)%4, 1<<20, m)
+		}
+	}
+	name := storedFile(t, b.Trace())
+	plan := func(keys string) string {
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		text := fmt.Sprintf("mode: multi-tenant\none-rank-per-node: false\n%sjobs: [{file: %q, count: 2}]\n", keys, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return "--plan " + path
+	}
+	mapped := fmt.Sprintf("%s --trace %s --nodes 4 --cores-per-node 2 --mapping ", name, name)
+	for _, c := range []struct {
+		args     string
+		slowdown float64
+	}{
+		{plan(""), 2}, {plan("") + " --share-nic=false", 1}, {plan("share-nic: true\n"), 2},
+		{plan("share-nic: false\n"), 1}, {mapped + "rr", 2}, {mapped + "rr --share-nic=false", 1},
+		{mapped + "packed", 1}, {fmt.Sprintf("%s --trace %s", name, name), 1},
+		{plan("") + " --backend packet --topology star:hosts=4,rate=100Gbps,latency=500ns", 2},
+		{plan("") + " --backend packet --topology star:hosts=8,rate=100Gbps,latency=500ns --placement packed", 1},
+		{plan("") + " --backend packet --topology star:hosts=8,rate=100Gbps,latency=500ns --share-nic=false", 1},
+		{plan("") + " --backend flit --topology star:hosts=8", 2},
+		{plan("") + " --backend flit --topology star:hosts=8 --share-nic=false", 1},
+	} {
+		r := clitest.Run(newCommand, append(strings.Fields(c.args), "--alone", "--json", "-q")...)
+		var d struct {
+			Jobs []struct {
+				Slowdown float64 `json:"slowdown"`
+			} `json:"jobs"`
+		}
+		if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil || r.Status != 0 || len(d.Jobs) != 2 {
+			t.Errorf("%s: status %d, %v, %s", c.args, r.Status, err, r.Stderr)
+			continue
+		}
+		most := 0.0
+		for _, job := range d.Jobs {
+			most = max(most, job.Slowdown)
+		}
+		if most < 0.93*c.slowdown || most > 1.05*c.slowdown {
+			t.Errorf("%s: slowdowns %v, expected %v", c.args, d.Jobs, c.slowdown)
 		}
 	}
 }

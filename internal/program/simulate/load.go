@@ -121,15 +121,16 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 		return nil, format.InFile(name, err)
 	}
 	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
-	if trace.Nodes != nil && !lowers && !r.backend.Traits().Nodes {
-		r.p.Explain("%s: placed on nodes, which the %s backend ignores", name, r.o.backend)
-	}
 	r.phases.done("decode")
 	l := &loaded{name: name, parts: built.Parts, close: func() {}}
 	if l.measured, err = r.measured(built.Merged, trace); err != nil {
 		return nil, format.InFile(name, err)
 	}
-	return l, r.compileWhole(l, trace)
+	err = r.compileWhole(l, trace)
+	if trace.Nodes != nil && !lowers && !r.backend.Traits().Nodes && r.env.Sharing != sim.ShareAlways {
+		r.p.Explain("%s: placed on nodes, which the %s backend ignores", name, r.o.backend)
+	}
+	return l, err
 }
 
 // compileWhole compiles a trace in memory. Its lowered form is in memory only during compilation, unless a timeline,
@@ -140,6 +141,14 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 		return fail(err)
 	}
 	l.jobs = measure.NewJobs(trace.Meta, len(trace.Ranks), l.parts)
+	// Jobs that run alone later share NICs as in the shared run.
+	shared, err := r.env.SharesNICs(dag.FromTrace(trace))
+	if err != nil {
+		return fail(err)
+	}
+	if r.env.Sharing = sim.ShareNever; shared {
+		r.env.Sharing = sim.ShareAlways
+	}
 	source, err := r.lower(trace)
 	if err != nil {
 		return fail(err)

@@ -50,6 +50,11 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
 		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
 	}
+	if o.jobs.ShareNIC != nil {
+		if r.env.Sharing = sim.ShareNever; *o.jobs.ShareNIC {
+			r.env.Sharing = sim.ShareAlways
+		}
+	}
 	if err := r.backend.Check(r.env); err != nil {
 		return nil, cli.FlagError(err)
 	}
@@ -216,7 +221,7 @@ func (r *run) timeline(w io.Writer, t *dag.Trace) (sim.Timeline, error) {
 // alone runs each job alone.
 func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) {
 	alone := measure.Alone{
-		Jobs: l.jobs, Backend: r.backend, Context: r.env.Context,
+		Jobs: l.jobs, Backend: r.backend, Context: r.env.Context, Sharing: r.env.Sharing,
 		Trace: func(job int32) (*dag.Trace, error) { return compose.Only(r.env.Context, l.trace, job) },
 		Begin: func(name string, ops int64) (sim.RunOptions, func()) {
 			progress := r.p.Progress("simulating "+name, ops, "ops")

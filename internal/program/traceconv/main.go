@@ -158,6 +158,7 @@ func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Tar
 
 // compose writes the trace of a plan.
 func (c *conversion) compose(plan *jobs.Plan, to *cli.Target) error {
+	plan.NoNodes = slices.Contains([]string{"goal", "goalbin"}, to.Format.Name)
 	made, err := plan.Build(c.p, c.read, cli.ReadOptions{Digest: true}, c.lower)
 	if err != nil {
 		return err

@@ -445,3 +445,24 @@ func TestPlanFromPipe(t *testing.T) {
 		t.Errorf("exit status %d, %s", both.Status, both.Stderr)
 	}
 }
+
+// TestTenantsInGOAL checks that jobs with collectives on shared nodes share NICs in GOAL, which has no nodes.
+func TestTenantsInGOAL(t *testing.T) {
+	b := dag.NewBuilder(4)
+	for rank := range 4 {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 1 << 20})
+	}
+	in(t, map[string]string{"c.parquet": asStore(t, b.Trace())})
+	for flags, ranks := range map[string]int{"": 4, "--one-rank-per-node": 4, "--one-rank-per-node=false": 8} {
+		args := append([]string{"--mode", "multi-tenant", "--job", "c.parquet,count=2", "--lower", "collectives", "--to",
+			"goal"}, strings.Fields(flags)...)
+		r := clitest.Run(New, args...)
+		got := readStore(t, ok(t, r.Stdout, "--from", "goal"))
+		if len(got.Ranks) != ranks || r.Status != 0 {
+			t.Errorf("%s: %d ranks, expected %d, %s", flags, len(got.Ranks), ranks, r.Stderr)
+		}
+		if joined := strings.Contains(r.Stderr, "the ranks of each node are joined"); joined != (flags == "") {
+			t.Errorf("%s: %s", flags, r.Stderr)
+		}
+	}
+}
