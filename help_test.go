@@ -81,6 +81,9 @@ func TestUnwantedWords(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, program := range programs {
 		texts := helpTexts(t, program.make(&Extensions{}))
 		if lines := strings.Count(strings.TrimSpace(texts["--help"]), "\n") + 1; lines > 60 {

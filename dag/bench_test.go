@@ -174,6 +174,9 @@ func measure(p profile, ops int) memory {
 
 // TestMemory holds the model to its limits, spare capacity and the allocator's rounding included.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, p := range profiles {
 		t.Run(p.name, func(t *testing.T) {
 			m := measure(p, 1_000_000)

@@ -102,7 +102,12 @@ func TestFlippedBits(t *testing.T) {
 				t.Fatal(err)
 			}
 			var refused, same atomic.Int64
-			err = par.Each(len(file), func(i int) error {
+			step := 1
+			if testing.Short() {
+				step = 16
+			}
+			err = par.Each(len(file)/step, func(i int) error {
+				i *= step
 				flipped := bytes.Clone(file)
 				for bit := range 8 {
 					flipped[i] ^= 1 << bit

@@ -147,6 +147,9 @@ func withoutDigest(tb testing.TB, file []byte) []byte {
 // Pages have checksums: without a digest, too, a flipped bit in one is an error. Elsewhere it is an error or harmless,
 // but no crash.
 func TestBitFlips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	trace := smallTrace()
 	file := withoutDigest(t, encode(t, trace))
 	sameTrace(t, mustDecode(t, file), trace)
@@ -243,6 +246,9 @@ func withoutChecksums(tb testing.TB, file []byte) []byte {
 
 // Without checksums and compression every byte of every page reaches a decoder.
 func TestBitFlipsInDecoders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	trace := smallTrace()
 	file := withoutChecksums(t, encode(t, trace))
 	sameTrace(t, mustDecode(t, file), trace)

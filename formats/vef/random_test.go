@@ -263,7 +263,11 @@ func (x *randomText) done(start []dag.Time, id int64, task int) dag.Time {
 // TestRandomTraces holds what is read against an oracle, whatever the order of the lines, and what is written against what
 // was read.
 func TestRandomTraces(t *testing.T) {
-	for seed := range uint64(1500) {
+	seeds := uint64(1500)
+	if testing.Short() {
+		seeds = 150
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		x := newRandomText(rng)
 		want := x.starts()
@@ -423,7 +427,11 @@ func randomTrace(rng *rand.Rand) *dag.Trace {
 // TestRandomDAGs: every written trace has the ideal timeline of the original.
 func TestRandomDAGs(t *testing.T) {
 	written := 0
-	for seed := range uint64(3000) {
+	seeds := uint64(3000)
+	if testing.Short() {
+		seeds = 300
+	}
+	for seed := range seeds {
 		trace := randomTrace(rand.New(rand.NewPCG(seed, 2)))
 		lowered, err := lowered(trace)
 		if err != nil {
@@ -462,7 +470,7 @@ func TestRandomDAGs(t *testing.T) {
 			t.Fatalf("seed %d: starts %v, expected %v\n%s", seed, got, want, out.Bytes())
 		}
 	}
-	if written < 2000 {
+	if written < int(seeds)*2/3 {
 		t.Errorf("only %d traces were written", written)
 	}
 }

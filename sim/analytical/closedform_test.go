@@ -93,6 +93,9 @@ func TestDocumentedExamples(t *testing.T) {
 
 // TestTable3 has all rows of table III of W. Won et al., "ASTRA-sim2.0", ISPASS 2023. The paper prints 3 to 6 ns more.
 func TestTable3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, row := range []struct {
 		sizes []int
 		ns    uint64
@@ -116,6 +119,9 @@ func TestTable3(t *testing.T) {
 // that of a single one with as much bandwidth an NPU. (The bandwidths are those of an NPU, so that cliques are run as rings:
 // Themis takes the bandwidth of a link for that of the dimension.)
 func TestThemis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	systems := map[string][]Dim{
 		"W-1D-350": {{Switch, 512, 350, 0}},
 		"W-1D-500": {{Switch, 512, 500, 0}},

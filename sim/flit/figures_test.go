@@ -89,6 +89,9 @@ func within(t *testing.T, what string, got, least, most float64) {
 
 // TestFigure1: DCNW with 20 000 messages.
 func TestFigure1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	run := func(ports string, change func(p *dcnw.Params)) figure {
 		v := variant{ports, 16, func(seed int64) (dag.Source, error) {
 			p := dcnw.Default()
@@ -121,6 +124,9 @@ func TestFigure1(t *testing.T) {
 
 // TestFigure2: FLOWS with 2000 flows of a twentieth of their size.
 func TestFigure2(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	const messages, ticks, part = 2000, 200_000, 20
 	run := func(ports string, change func(p *flows.Params)) figure {
 		v := variant{ports, 16, func(seed int64) (dag.Source, error) {
@@ -177,6 +183,9 @@ func TestFigure2(t *testing.T) {
 
 // TestFigure3: HOROVOD with 98 tasks, one layer of a hundredth of the size and a tenth of the loop time, and fewer iterations.
 func TestFigure3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	run := func(change func(l *horovod.Layer)) figure {
 		v := variant{"7", 14, func(seed int64) (dag.Source, error) {
 			p := horovod.Default()

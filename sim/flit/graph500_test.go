@@ -173,6 +173,9 @@ func TestGraph500(t *testing.T) {
 // hang on it where the network is; then bandwidth counts, and latency does not; the share of the network that a process uses,
 // which sends or receives one thing at a time, ends near a half.
 func TestRegimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	const (
 		phits = 64
 		ns    = 64 // picoseconds for a nanosecond, so that queries of a hundredth of one are more than none

@@ -30,6 +30,9 @@ func incastSlowdown(t testing.TB, spec string, p Params, senders uint32, bytes u
 // TestIncastSlowdown checks that incasts of up to 2,047 messages take less than twice the time of their bytes, with all
 // transports on switches that trim or pause. The headers of a round of retransmissions take longer than a round trip.
 func TestIncastSlowdown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, m := range Transports {
 		if m.discipline != trimming && m.discipline != lossless {
 			continue // drops, and waits for timeouts

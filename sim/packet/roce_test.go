@@ -258,6 +258,9 @@ func TestRoCELikeHTSim(t *testing.T) {
 // TestRoCEVectors compares with recorded runs. If flows draw their paths at random, it compares the mean over many
 // seeds with that of three recorded seeds.
 func TestRoCEVectors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	root := os.Getenv("TRACEDAG_VECTORS")
 	if root == "" {
 		t.Skip("TRACEDAG_VECTORS is not set")

@@ -98,6 +98,9 @@ func TestUETVectors(t *testing.T) {
 // TestUETVectorsOfSeeds compares runs with random paths, marks and trims with the means of three seeds of the
 // reference.
 func TestUETVectorsOfSeeds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, c := range []struct {
 		id        string
 		mean, p99 float64 // us
@@ -328,6 +331,9 @@ func TestUETLoss(t *testing.T) {
 // TestUETCompat runs random flows through short queues with the quirks of the reference, which rely on trimming. With
 // EQDS, flows somewhat larger than the window may wait forever. The run must end all the same.
 func TestUETCompat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	net := fourRacks(t, 2)
 	random := sim.Random(3)
 	for _, m := range uetTransports {

@@ -156,6 +156,9 @@ func readTable(t *testing.T, name string) table {
 
 // TestCurves compares the draws from every curve, and their mean, with its table.
 func TestCurves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	// By how much the mean of a million samples may be off. Few messages of W1 to W3 have most of the bytes.
 	tolerances := map[string]float64{
 		"FB_KEYVALUE": 0.1, "GOOGLE_SEARCH": 0.1, "GOOGLE_ALL": 0.1, "FB_HADOOP": 0.03, "WEBSEARCH": 0.02, "FB_CACHE": 0.01,

@@ -246,6 +246,9 @@ func TestTraffic(t *testing.T) {
 // Monte Carlo run of 1500 samples put at 1340 for 4 workers, 1963 for 98 and 2009 for 128, with standard deviations
 // 273, 215 and 213, with 10 announcements of probability 0.01 and sizes that do not vary.
 func TestIterations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, test := range []struct {
 		workers, layers int
 		mean, deviation float64
@@ -316,6 +319,9 @@ func TestDraws(t *testing.T) {
 
 // TestTimes checks the distributions of times: mean and deviation within 0.1 % in spite of the rounding, and the step.
 func TestTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, test := range []struct {
 		mean, clock, step dag.Time
 		jitter            float64

@@ -26,6 +26,9 @@ func preset(t testing.TB, name string, nodes, racks int) Params {
 
 // TestPresets compares the properties of the flows with the parameters.
 func TestPresets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, name := range Presets() {
 		p := preset(t, name, 32, 4)
 		if strings.HasPrefix(name, "skewed") {

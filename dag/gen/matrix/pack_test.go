@@ -107,6 +107,9 @@ func (in *instance) packer(seed int64) *packer {
 // TestRule compares the packer with the plain one, flow by flow. Where pairs tie the plain one takes what the packer
 // took, if it is one of those; how often each is taken is for TestTies to see.
 func TestRule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	random := random(1, "instances")
 	flows, tied, bound, unpackable, returned := 0, 0, 0, 0, 0
 	for round := range 20_000 {
@@ -152,6 +155,9 @@ func TestRule(t *testing.T) {
 // TestTies: over many seeds each of the pairs that tie is taken as often as another, in particular where some of them
 // come from ports that had no room before.
 func TestTies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	// Nodes 0 to 3, room 20. The flow of 12 goes from 0 to 1, so that 9 bytes have no room at these ports, and go to one
 	// of the pairs without them that tie, 2 to 3 and 3 to 2; then 8 fits at all ports but those, and so on.
 	sizes := []int64{12, 9, 8, 8, 8, 3, 3, 2, 2, 2, 1, 1}

@@ -16,6 +16,9 @@ import (
 
 // A million sizes have the distribution of their table, and its mean as far as a million can.
 func TestDraw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	const draws = 1_000_000
 	tolerances := map[string]float64{"w4_facebook_hadoop": 0.03, "w2_google_search": 0.1, "w5_dctcp_websearch": 0.01}
 	for _, name := range sizes.Names() {
@@ -77,6 +80,9 @@ func draw(t testing.TB, p Params, seed int64) []openloop.Message {
 
 // The mean gap of a million flows is within half a percent of the gap for the load, for every distribution of the gaps.
 func TestGaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	const flows = 1_000_000
 	for _, process := range Processes {
 		p := Default()
@@ -110,6 +116,9 @@ func gaps(flows []openloop.Message) (all []float64, mean float64) {
 
 // Mean, deviation and median of the gaps match their distribution.
 func TestLawsOfGaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, test := range []struct {
 		arrivals          Arrivals
 		deviation, median float64 // as parts of the mean

@@ -94,7 +94,11 @@ func mustHeader(t *testing.T, s dag.Source) *dag.Header {
 
 // TestSource checks that lowering by batches equals lowering the whole trace, for several batch sizes.
 func TestSource(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		tr := randomTrace(9, 60, seed)
 		for i := range tr.Ranks {
 			tr.Meta.Nodes = append(tr.Meta.Nodes, int32(i/3))

@@ -11,6 +11,9 @@ import (
 
 // TestHostile checks that accesses beyond the limits fail quickly.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	const most = math.MaxInt64
 	io := func(op dag.Op) *dag.Trace {
 		op.Kind = dag.IO

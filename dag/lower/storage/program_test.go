@@ -68,7 +68,11 @@ func TestPrograms(t *testing.T) {
 
 // TestRandomPrograms checks on random programs that the lowered trace is valid and completes.
 func TestRandomPrograms(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		ranks := 1 + rng.IntN(3)
 		b := dag.NewBuilder(ranks)

@@ -51,7 +51,11 @@ var choices = []string{
 // TestProperties checks on random traces that the lowered trace is valid, completes and is deterministic, and that its
 // messages, calcs and bytes match the formulas of docs/reference/storage.md.
 func TestProperties(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		records := randomRecords(seed, 60)
 		tr := traceOf(records...)
 		for _, text := range choices {

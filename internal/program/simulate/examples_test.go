@@ -13,6 +13,9 @@ import (
 // TestExamples runs the examples of the documentation, which have their commands in a block of sh and their output in
 // the block of text that follows.
 func TestExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs programs built without the race detector")
+	}
 	shell, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip(err)

@@ -18,6 +18,9 @@ import (
 )
 
 func TestProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs programs built without the race detector")
+	}
 	programs := clitest.Build(t, "traceconv", "tracecat", "tracegen")
 	program := func(name string, args ...string) *exec.Cmd {
 		return exec.Command(filepath.Join(programs, name), args...)
