@@ -59,6 +59,7 @@ var lossNames = map[string][]string{
 	"wait for an event":          {diffOps},
 	"computation after the last": {diffOps},
 	"become calcs of a clock":    {diffOps},
+	"which dependencies replace": {diffOps},
 }
 
 // losses returns the losses of a trace.

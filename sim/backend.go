@@ -92,10 +92,9 @@ type Env struct {
 	Sharing Sharing // whether the ranks on a node share its NICs, in backends with NICs
 
 	// Properties of the whole command, for checks of parameters that exclude each other.
-	Sweep      bool // many runs with different parameters
-	JSON, CSV  bool // output format of the results
-	Jobs       bool // the caller compares jobs with isolated runs, or times with recorded ones
-	Collective bool // the caller chose collective algorithms
+	Sweep     bool // many runs with different parameters
+	JSON, CSV bool // output format of the results
+	Jobs      bool // the caller compares jobs with isolated runs, or times with recorded ones
 }
 
 // Meter displays progress. Add counts work done since the last call.

@@ -29,6 +29,7 @@ type plan struct {
 	groups   []string          // number of each communicator
 	tags     map[message]int32 // tags that differ from the trace
 	sizes    []map[int32]int64 // by rank: sizes of receives that differ from the trace
+	markers  int64             // markers that dependencies replace
 	*clocks
 }
 
@@ -60,6 +61,7 @@ func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 			return nil, err
 		}
 	}
+	p.joinMarkers()
 	p.remember()
 	p.numberGroups()
 	if err := p.numberTags(); err != nil {
@@ -67,6 +69,20 @@ func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 	}
 	p.matchSizes()
 	return p, nil
+}
+
+// joinMarkers replaces markers by dependencies.
+func (p *plan) joinMarkers() {
+	t := *p.t
+	t.Ranks = slices.Clone(t.Ranks)
+	for rank := range t.Ranks {
+		var removed int64
+		t.Ranks[rank], removed = withoutMarkers(&p.t.Ranks[rank])
+		p.markers += removed
+	}
+	if p.markers > 0 {
+		p.t = &t
+	}
 }
 
 // check returns an error if a rank has an op that no node can represent.

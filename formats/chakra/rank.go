@@ -198,6 +198,9 @@ func (r *rankReader) parseAttrs(k int) error {
 			return r.s.wrongMessage(k, m)
 		}
 		c := columnOf(n.typ, a.name)
+		if c == rootColumn && r.o.Compat {
+			c = noColumn // ASTRA-sim does not know it
+		}
 		if seen&(1<<c) != 0 {
 			c = noColumn // the first attribute of a name counts
 		}

@@ -228,7 +228,7 @@ func readConfig(name string) ([]byte, error) {
 }
 
 // Lowers selects the collectives that ASTRA-sim lacks. ASTRA-sim has no broadcast algorithm and uses the duration
-// recorded in its traces; broadcasts of other traces are lowered.
+// recorded in its traces, which have no roots; broadcasts with known roots are lowered.
 func (b *backend) Lowers(s dag.Source) func(dag.Subkind) bool {
 	bcast := s != nil && b.lowersBcast(s)
 	return func(kind dag.Subkind) bool {
@@ -244,7 +244,7 @@ func (b *backend) Lowers(s dag.Source) func(dag.Subkind) bool {
 
 func (b *backend) lowersBcast(s dag.Source) bool {
 	t, err := dag.ReadAll(s)
-	return err == nil && knowsRoots(t) && (!attr.FromChakra(t.Attrs) || b.env.Collective)
+	return err == nil && knowsRoots(t)
 }
 
 // knowsRoots reports whether the trace has the root of some bcast.
@@ -364,7 +364,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	values := r.b.parametersOf(&network, &system)
 	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory,
-		ExactSizes: r.exactSizes, Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
+		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes, Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err
 	}

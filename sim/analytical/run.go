@@ -18,6 +18,9 @@ type Options struct {
 	// ExactSizes matches a send and a receive only if they have the same size, as in ASTRA-sim. Otherwise those of a
 	// pair of ranks with the same tag match in order, as in MPI.
 	ExactSizes bool
+	// FreeMarkers ends markers as soon as they are ready, unless the system replays durations. Otherwise they wait for
+	// the NPU's place for communication, as nodes without work do in ASTRA-sim.
+	FreeMarkers bool
 	// Node returns the number of an op in the trace's format, which identifies the op in System.CustomNodes and in
 	// messages. It may be nil.
 	Node func(rank, op int) uint64
@@ -66,6 +69,8 @@ type npu struct {
 	busy     uint64   // one bit per busy lane
 	walking  bool
 	deferred []uint32 // ops that became ready during a walk, for the next walk
+	joins    []uint32 // free markers that are ready
+	joining  bool
 
 	collective uint32 // current collective op
 	tag        uint64 // tag of its first chunk

@@ -11,11 +11,47 @@ func (e *engine) getReady(r int32, n *npu, i uint32) {
 			return
 		}
 	}
-	if n.walking {
+	e.released(r, n, i)
+}
+
+// released takes a ready op whose release time has come.
+func (e *engine) released(r int32, n *npu, i uint32) {
+	switch {
+	case e.o.FreeMarkers && n.g.ops[i].kind == opMarker && !e.system.ReplayOnly:
+		e.join(r, n, i)
+	case n.walking:
 		n.deferred = append(n.deferred, i)
+	default:
+		e.makeReady(n, i)
+	}
+}
+
+// join ends a marker that takes no time and no place, and all such markers that become ready by that.
+func (e *engine) join(r int32, n *npu, i uint32) {
+	n.joins = append(n.joins, i)
+	if n.joining {
 		return
 	}
-	e.makeReady(n, i)
+	n.joining = true
+	for len(n.joins) > 0 {
+		i := n.joins[len(n.joins)-1]
+		n.joins = n.joins[:len(n.joins)-1]
+		n.waits[i] = opIssued
+		if e.opTimes != nil {
+			e.opTimes[r].issued[i] = e.queue.now
+		}
+		if n.g.startFirst != nil {
+			e.meet(r, n, n.startDependents(int(i)))
+		}
+		n.waits[i] = opEnded
+		if e.opTimes != nil {
+			e.hasEnded(r, i)
+		}
+		n.left--
+		e.progress.Ran()
+		e.meet(r, n, n.dependents(int(i)))
+	}
+	n.joining = false
 }
 
 func (e *engine) makeReady(n *npu, i uint32) {
@@ -29,7 +65,7 @@ func (e *engine) makeReady(n *npu, i uint32) {
 // release issues ops when an op's release time is reached.
 func (e *engine) release(r int32, i uint32) {
 	n := &e.npus[r]
-	e.makeReady(n, i)
+	e.released(r, n, i)
 	e.walk(r, n)
 	e.checkFinished(n)
 }

@@ -45,7 +45,7 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 	}
 	r.env = &sim.Env{
 		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json, Jobs: o.alone || o.compare,
-		Collective: o.collective != "", CSV: o.csv,
+		CSV:    o.csv,
 		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
 		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
