@@ -67,6 +67,7 @@ type Traits struct {
 type Env struct {
 	Context context.Context                   // ends Compile early; see [Interrupted]. nil: no limit
 	Warn    func(message string, args ...any) // prints a warning about unexpected results; nil: discard
+	Advise  func(message string, args ...any) // prints advice about a result, for interactive users; nil: discard
 	Explain func(message string, args ...any) // prints details of the work; nil: discard
 	Threads int                               // worker threads for preparation; 0: all cores
 

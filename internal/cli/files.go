@@ -39,7 +39,7 @@ func (p *Program) DistinctTraces(names []string, from string) []string {
 // that is a terminal.
 func (p *Program) InputNames(args []string) ([]string, error) {
 	if len(args) == 0 {
-		if isTerminal(p.Stdin) {
+		if IsTerminal(p.Stdin) {
 			return nil, Usagef("no input: name a file, or pipe a trace into %s", p.name)
 		}
 		return []string{"-"}, nil
@@ -76,7 +76,7 @@ func (p *Program) CheckOutput(path string, binary bool) error {
 	if !isStdout(path) {
 		return tracefile.CheckOutput(path)
 	}
-	if binary && isTerminal(p.Stdout) {
+	if binary && IsTerminal(p.Stdout) {
 		return Usagef("not writing binary data to a terminal: name a file with -o, or pipe it to another program")
 	}
 	return nil

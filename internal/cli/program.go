@@ -293,8 +293,8 @@ func (s *stdout) Write(b []byte) (int, error) {
 	return n, s.err
 }
 
-// isTerminal reports whether stream is a terminal. Streams other than files may implement IsTerminal.
-func isTerminal(stream any) bool {
+// IsTerminal reports whether stream is a terminal. Streams other than files may implement IsTerminal.
+func IsTerminal(stream any) bool {
 	switch s := stream.(type) {
 	case interface{ IsTerminal() bool }:
 		return s.IsTerminal()

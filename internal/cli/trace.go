@@ -399,7 +399,7 @@ func (p *Program) WriteSource(s dag.Source, to *Target) error {
 // write calls the function and prints its losses.
 func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefile.Written, error)) error {
 	var progress *Progress
-	if !isStdout(to.Path) || !isTerminal(p.Stdout) {
+	if !isStdout(to.Path) || !IsTerminal(p.Stdout) {
 		progress = p.Progress("writing", -1, "B")
 		defer progress.Close()
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
@@ -113,33 +114,76 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.warnDefaultNetwork(r.program.LargestMessage, env.OrEmpty())
-	return &configured{b, r}, nil
+	return &configured{b, r, b.adviser(r.program, env.OrEmpty())}, nil
 }
 
 // largestOnDefault is the size in bytes of the largest message that the default network carries without a warning.
 const largestOnDefault = 1 << 20
 
-// warnDefaultNetwork warns about a large message on the bandwidth of the default network, which users with current
-// machines rarely intend. It does not warn if the caller chose the preset or G; a sweep may vary G.
-func (b *backend) warnDefaultNetwork(largest uint64, env *sim.Env) {
+const (
+	onDefault = "on the default network of 1.33 Gb/s (LogGOPSim's default)"
+	setG      = "set the bandwidth, such as --G 400Gbps, or use --params ai or hpc"
+)
+
+// adviser advises once about the bandwidth of the default network, which users with current machines rarely intend.
+type adviser struct {
+	advise   func(message string, args ...any)
+	advised  atomic.Bool
+	elapsed  uint64  // in picoseconds: computation of the busiest rank or, if later, the last release
+	transfer float64 // share of the bytes in the time of all messages, without waiting
+}
+
+// adviser warns about a large message. Otherwise, it returns an adviser for the results of the program, unless the
+// caller chose the preset or G, varies them in a sweep, or takes no advice; then it returns nil.
+func (b *backend) adviser(p *sim.Program, env *sim.Env) *adviser {
 	chosen := env.IsGiven("params") || env.IsGiven("G") || env.Sweep
-	if largest <= largestOnDefault || chosen || b.params.GPerByte.Cmp(presets[0].params.GPerByte) != 0 {
-		return
+	if chosen || b.params.GPerByte.Cmp(presets[0].params.GPerByte) != 0 {
+		return nil
 	}
-	env.Warnf("messages of up to %s on the default network of 1.33 Gb/s (LogGOPSim's default); "+
-		"set the bandwidth, such as --G 400Gbps, or use --params ai or hpc",
-		units.FormatSize(int64(min(largest, math.MaxInt64))))
+	if p.LargestMessage > largestOnDefault {
+		env.Warnf("messages of up to %s "+onDefault+"; "+setG,
+			units.FormatSize(int64(min(p.LargestMessage, math.MaxInt64))))
+		return nil
+	}
+	if env.Advise == nil || p.Sends == 0 {
+		return nil
+	}
+	a := &adviser{advise: env.Advise}
+	perByte, _ := b.params.GPerByte.Float64()
+	bytes := float64(p.SendBytes) * perByte
+	a.transfer = bytes / (bytes + float64(p.Sends)*float64(b.params.L+2*b.params.Overhead+b.params.Gap))
+	computed := uint64(0)
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		if i > 0 && op.Rank != p.Ops[i-1].Rank {
+			computed = 0
+		}
+		if !op.IsMessage() {
+			computed += op.Size * uint64(p.Unit)
+		}
+		a.elapsed = max(a.elapsed, computed, op.Ready)
+	}
+	return a
+}
+
+// result advises if the bandwidth takes at least half of the makespan: the part of the rest after all computation and
+// release times that is the share of the bytes in the time of messages.
+func (a *adviser) result(makespan dag.Time) {
+	rest := float64(max(0, int64(makespan)-int64(min(a.elapsed, math.MaxInt64))))
+	if share := rest * a.transfer / max(1, float64(makespan)); share >= 0.5 && !a.advised.Swap(true) {
+		a.advise("the bandwidth takes about %.0f %% of the makespan "+onDefault+"; "+setG, 100*share)
+	}
 }
 
 // configured is a replay with the backend's configuration.
 type configured struct {
-	b      *backend
-	replay *Replay
+	b       *backend
+	replay  *Replay
+	adviser *adviser // nil: none
 }
 
 func (c *configured) Clone() sim.Replay {
-	return &configured{c.b, c.replay.Clone()}
+	return &configured{c.b, c.replay.Clone(), c.adviser}
 }
 
 func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
@@ -151,6 +195,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Threads: o.Threads, Progress: o.Progress})
 	if err != nil {
 		result = &sim.Result{Backend: Backend.Name, Model: string(b.model), Params: b.params.values()}
+	} else if c.adviser != nil && result.Complete {
+		c.adviser.result(dag.Time(min(result.Makespan.Ticks*uint64(result.Makespan.Unit), math.MaxInt64)))
 	}
 	return result, err
 }

@@ -50,6 +50,9 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
 		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
 	}
+	if cli.IsTerminal(p.Stderr) {
+		r.env.Advise = p.Info
+	}
 	if o.jobs.ShareNIC != nil {
 		if r.env.Sharing = sim.ShareNever; *o.jobs.ShareNIC {
 			r.env.Sharing = sim.ShareAlways
