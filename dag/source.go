@@ -77,9 +77,17 @@ func (r Reader) Ranks(b Batch) ([]Rank, error) {
 // ReadAll reads the whole trace, several batches in parallel. The result for a trace in memory shares its columns. If
 // several batches fail, it returns the error of the first of them.
 func ReadAll(s Source) (*Trace, error) {
-	if whole, ok := s.(interface{ ReadAll() (*Trace, error) }); ok {
+	if whole, ok := s.(wholeReader); ok {
 		return whole.ReadAll()
 	}
+	return readBatches(s)
+}
+
+// wholeReader is implemented by sources that deliver the whole trace faster than batch by batch.
+type wholeReader interface{ ReadAll() (*Trace, error) }
+
+// readBatches reads the whole trace batch by batch.
+func readBatches(s Source) (*Trace, error) {
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
@@ -137,6 +145,17 @@ func (c *cancellable) NewReader(columns Columns) Reader {
 		}
 		return read(b)
 	}
+}
+
+func (c *cancellable) ReadAll() (*Trace, error) {
+	whole, ok := c.Source.(wholeReader)
+	if !ok {
+		return readBatches(c)
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return whole.ReadAll()
 }
 
 func (c *cancellable) err() error {

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // CompileOptions are the options of [Compile].
@@ -40,6 +42,9 @@ func (e *NotCompiledError) Error() string {
 	return fmt.Sprintf("rank %d op %d %s", e.Rank, e.Op, e.Why)
 }
 
+// rankBytes is the memory of a rank without ops in a program.
+const rankBytes = 4 + int64(unsafe.Sizeof(rankFacts{})+unsafe.Sizeof(startDependents{}))
+
 // Compile compiles a trace into a program. It reads and compiles batches of ranks in parallel. It returns a
 // [*NotCompiledError] for a calc with flops only; without HighLevel, for a coll, mem or io op, which must be lowered
 // first; for a peer that does not exist; and if the ranks of a communicator disagree on a collective. It also fails for
@@ -54,6 +59,16 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	}
 	batches, ranks, comms := h.Batches, h.Ranks, h.Comms
 	places, end, err := layOut(o.Context, t, batches)
+	if err != nil {
+		return nil, err
+	}
+	err = memory.Check(o.Context, "ops of the simulation", int64(unsafe.Sizeof(Op{})), int64(end.op))
+	if err == nil {
+		err = memory.Check(o.Context, "dependencies of the simulation", 4, int64(end.dep))
+	}
+	if err == nil {
+		err = memory.Check(o.Context, "ranks of the simulation", rankBytes, int64(ranks))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/internal/conf"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Env is the access of [Build] to its caller.
@@ -323,7 +324,7 @@ func (b *builder) join(s dag.Source) (dag.Source, error) {
 	if !b.joins || h.Nodes == nil {
 		return s, nil
 	}
-	t, err := dag.ReadAll(s)
+	t, err := memory.ReadTrace(b.env.Context, s)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Job is a trace that runs together with others.
@@ -104,6 +105,9 @@ func OnNodes(ctx context.Context, jobs []Job, nodes []int32) (*dag.Trace, error)
 // merge returns a trace of the given number of ranks. to is the new number of each rank of the jobs, one after the
 // other; nil: unchanged.
 func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, error) {
+	if err := memory.CheckRanks(ctx, int64(ranks)); err != nil {
+		return nil, err
+	}
 	merged := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: make([]dag.Rank, ranks)}
 	first, seen := 0, make(map[*dag.Provenance]bool)
 	for i := range jobs {

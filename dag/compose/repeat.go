@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Repeat returns a trace in which every rank runs its ops of t n times. On each rank separately, the ops without
@@ -43,7 +44,8 @@ func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
 		if err := par.Interrupted(ctx); err != nil {
 			return nil, err
 		}
-		if err := spread.repeat(&out.Ranks[i], n); err != nil {
+		err := spread.repeat(&out.Ranks[i], n, func() error { return memory.CheckOps(ctx, t.Ops(), int64(n)) })
+		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
 	}
@@ -97,8 +99,8 @@ func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 	return s, nil
 }
 
-// repeat repeats the ops of r n times.
-func (s tagSpread) repeat(r *dag.Rank, n int) error {
+// repeat repeats the ops of r n times. If a rank can have so many, it calls fits before it allocates memory for them.
+func (s tagSpread) repeat(r *dag.Rank, n int, fits func() error) error {
 	ops := r.Len()
 	if ops == 0 {
 		return nil
@@ -109,12 +111,15 @@ func (s tagSpread) repeat(r *dag.Rank, n int) error {
 		period++
 	}
 	total := int64(period)*int64(n) - int64(period-ops)
-	if total > dag.MaxOps || int64(len(r.Deps.Off)+e.between())*int64(n) > dag.MaxDeps {
+	if n > dag.MaxOps || total > dag.MaxOps || int64(len(r.Deps.Off)+e.between())*int64(n) > dag.MaxDeps {
 		return fmt.Errorf("more than %d ops or %d dependencies", dag.MaxOps, int64(dag.MaxDeps))
 	}
 	if int64(len(r.StartDeps.Off))*int64(n) > dag.MaxDeps || int64(len(r.Order.Off))*int64(n) > dag.MaxDeps ||
 		int64(len(r.StartOrder.Off))*int64(n) > dag.MaxDeps {
 		return errors.New("too many dependencies")
+	}
+	if err := fits(); err != nil {
+		return err
 	}
 	list := make([]int32, total)
 	for i := range list {

@@ -8,6 +8,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/lower/storage"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Lacks describes the high-level ops that a format or a backend does not have. The zero value lacks none.
@@ -42,7 +43,7 @@ func (p *Passes) prepareNeeded(s dag.Source) (dag.Source, Lacks, error) {
 	if !lowersStorage && !lowersMemory {
 		return s, lacks, nil
 	}
-	t, err := dag.ReadAll(s)
+	t, err := memory.ReadTrace(p.Context, s)
 	if err != nil {
 		return nil, lacks, err
 	}

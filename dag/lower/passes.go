@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/dag/lower/storage"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -180,7 +181,7 @@ func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
 		}
 	}
 	if p.whole() {
-		t, err := dag.ReadAll(s)
+		t, err := memory.ReadTrace(p.Context, s)
 		if err == nil {
 			s, err = p.lower(t)
 		}
@@ -203,7 +204,7 @@ func (p *Passes) Lower(s dag.Source) (dag.Source, error) {
 	if !p.Join {
 		return s, nil
 	}
-	t, err := dag.ReadAll(s)
+	t, err := memory.ReadTrace(p.Context, s)
 	if err == nil {
 		t, err = nodes.Join(p.Context, t, p.Nodes)
 	}

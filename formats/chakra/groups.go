@@ -5,6 +5,7 @@ package chakra
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // group is the definition of a communicator.
@@ -68,8 +70,8 @@ func (g *groups) of(name []byte) (int32, string) {
 }
 
 // readGroups reads a file of groups: {"1": [0, 1], "2": [2, 3]}.
-func readGroups(in *format.Input) ([]group, error) {
-	text, err := io.ReadAll(in.Reader)
+func readGroups(ctx context.Context, in *format.Input) ([]group, error) {
+	text, err := memory.ReadContent(ctx, in.Reader)
 	if err != nil {
 		return nil, &format.FileError{File: in.Name, Err: err}
 	}

@@ -3,7 +3,7 @@
 package chakra
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -34,7 +35,7 @@ func readFiles(inputs []*format.Input, o format.ReadOptions, take func(*source, 
 	}
 	return build(len(inputs), o, groups, func(rank int, s *source) error {
 		in := inputs[rank]
-		data, err := readAll(in, s.data)
+		data, err := readAll(o.Context, in, s.data)
 		*s = source{name: in.Name, data: data, nodes: s.nodes[:0]}
 		if err != nil {
 			return &format.FileError{File: in.Name, Err: err}
@@ -58,18 +59,19 @@ func Build(files []File, o format.ReadOptions, names []string) (*dag.Trace, erro
 }
 
 // readAll returns the content of a file, in the memory of buffer if that suffices.
-func readAll(in *format.Input, buffer []byte) ([]byte, error) {
+func readAll(ctx context.Context, in *format.Input, buffer []byte) ([]byte, error) {
 	if in.At != nil {
 		if int64(cap(buffer)) < in.Size {
+			if err := memory.Check(ctx, "bytes of a file that is read as a whole", 1, in.Size); err != nil {
+				return nil, err
+			}
 			buffer = make([]byte, in.Size)
 		}
 		buffer = buffer[:in.Size]
 		_, err := io.ReadFull(io.NewSectionReader(in.At, 0, in.Size), buffer)
 		return buffer, err
 	}
-	b := bytes.NewBuffer(buffer[:0])
-	_, err := b.ReadFrom(in.Reader)
-	return b.Bytes(), err
+	return memory.ReadContentInto(ctx, buffer, in.Reader)
 }
 
 // build builds a trace from the files of its ranks, which take opens. The file of communicators may be nil.
@@ -81,13 +83,16 @@ func build(files int, o format.ReadOptions, groupsFile *format.Input,
 	var defined []group
 	if groupsFile != nil {
 		var err error
-		if defined, err = readGroups(groupsFile); err != nil {
+		if defined, err = readGroups(o.Context, groupsFile); err != nil {
 			return nil, err
 		}
 	}
 	shared := o.Ranks > 0
 	if shared {
 		files = 1
+	}
+	if err := memory.CheckRanks(o.Context, int64(max(files, o.Ranks))); err != nil {
+		return nil, err
 	}
 	b := building{
 		o: &o, defined: defined, take: take, trace: &dag.Trace{Ranks: make([]dag.Rank, max(files, o.Ranks))},

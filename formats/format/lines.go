@@ -2,32 +2,57 @@ package format
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/memory"
 )
 
 const (
 	lineWindow = 256 << 10 // bytes read at a time
 	maxLine    = 64 << 20  // longest line, so that an input without line ends cannot exhaust the memory
+	lineShare  = 16        // part of the limit of memory that the longest line may take
 )
 
-// ErrLongLine reports a line longer than the 64 MiB that EachLines accepts.
-var ErrLongLine = fmt.Errorf("more than %d MiB", maxLine>>20)
+// ErrLongLine reports a line longer than EachLines accepts.
+var ErrLongLine = errors.New("a long line")
+
+// longLine is an ErrLongLine.
+type longLine struct {
+	most    int
+	limited bool // by the limit of memory
+}
+
+func (e *longLine) Is(target error) bool { return target == ErrLongLine }
+
+func (e *longLine) Error() string {
+	text := fmt.Sprintf("more than %s", units.FormatSize(int64(e.most)))
+	if e.limited {
+		text += fmt.Sprintf(", 1/%d of the limit of memory; set a higher limit with --max-memory", lineShare)
+	}
+	return text
+}
 
 // ErrStop stops [EachLines] without an error when parse returns it.
 var ErrStop = errors.New("stop reading lines")
 
 // EachLines reads a text in blocks of whole lines and calls parse with each block. Every line ends with a line
-// feed; EachLines appends a missing one to the last line. It returns the first error of parse or of reading, or
-// ErrLongLine.
-func EachLines(src io.Reader, parse func(lines []byte) error) error {
+// feed; EachLines appends a missing one to the last line. It returns the first error of parse or of reading, or an
+// ErrLongLine for a line of more than 64 MiB, or less if the limit of memory of the context, which may be nil, is low.
+func EachLines(ctx context.Context, src io.Reader, parse func(lines []byte) error) error {
+	most, limit := maxLine, memory.Limit(ctx)
+	for int64(most) > limit/lineShare && most > lineWindow {
+		most /= 2
+	}
 	window := make([]byte, lineWindow)
 	n, idle := 0, 0
 	for {
 		if n == len(window) {
-			if n >= maxLine {
-				return ErrLongLine
+			if n >= most {
+				return &longLine{most, most < maxLine}
 			}
 			window = append(window, make([]byte, n)...)
 		}

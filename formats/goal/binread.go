@@ -6,6 +6,7 @@
 package goal
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Sizes of the parts of a binary in bytes. The jump table counts from the end of the magic.
@@ -52,7 +54,7 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 		src.src = io.NewSectionReader(in.At, 0, in.Size)
 		fileEnd = in.Size
 	}
-	h, err := readHeader(src, fileEnd)
+	h, err := readHeader(o.Context, src, fileEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (h *binaryHeader) start(rank int) int64 {
 
 // readHeader reads and checks the header and the jump table. fileEnd is the length of the file, or -1 if it is
 // unknown.
-func readHeader(src *part, fileEnd int64) (*binaryHeader, error) {
+func readHeader(ctx context.Context, src *part, fileEnd int64) (*binaryHeader, error) {
 	b, err := src.next(headerSize)
 	if err != nil {
 		return nil, err
@@ -125,6 +127,9 @@ func readHeader(src *part, fileEnd int64) (*binaryHeader, error) {
 	tableEnd := headerSize + jumpSize*n
 	if fileEnd >= 0 && tableEnd > fileEnd {
 		return nil, src.errorAt(magicSize, n, "at most %d ranks in %d bytes", (fileEnd-headerSize)/jumpSize, fileEnd)
+	}
+	if err := memory.CheckRanks(ctx, n); err != nil {
+		return nil, format.FileErrorf(src.file, "offset %d: %w", magicSize, err)
 	}
 	end := tableEnd
 	for range n {

@@ -244,7 +244,7 @@ func (e endless) Read(p []byte) (int, error) {
 
 func TestEndlessLine(t *testing.T) {
 	_, err := Text.Read([]*format.Input{{Name: "f", Reader: endless('a')}}, options(false))
-	if want := "f:1: expected a shorter line, found more than 64 MiB"; err == nil || err.Error() != want {
+	if want := "f:1: expected a shorter line, found more than 64MiB"; err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
 }

@@ -8,6 +8,7 @@ package goal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -24,7 +26,7 @@ func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := textReader{file: in.Name, compat: o.Compat, warn: o.Warn, line: 1, clock: -1, clocks: make(map[int]int32)}
+	r := textReader{ctx: o.Context, file: in.Name, compat: o.Compat, warn: o.Warn, line: 1, clock: -1, clocks: make(map[int]int32)}
 	if err := r.read(in.Reader); err != nil {
 		return nil, err
 	}
@@ -39,6 +41,7 @@ func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 }
 
 type textReader struct {
+	ctx    context.Context // carries the limit of memory; may be nil
 	file   string
 	compat bool
 	warn   func(message string, args ...any)
@@ -56,7 +59,7 @@ type textReader struct {
 
 // read parses a whole file.
 func (r *textReader) read(src io.Reader) error {
-	err := format.EachLines(src, func(lines []byte) error {
+	err := format.EachLines(r.ctx, src, func(lines []byte) error {
 		if err := r.parse(lines); err != nil || !r.done {
 			return err
 		}
@@ -404,6 +407,9 @@ func (r *textReader) ranksStatement(b []byte, p int) (int, error) {
 	if len(r.ranks) > 0 && int64(n) != r.numRanks {
 		return p, r.syntaxError(fmt.Sprintf("num_ranks %d, as before the first block", r.numRanks),
 			strconv.FormatUint(n, 10))
+	}
+	if err := memory.CheckRanks(r.ctx, int64(min(n, math.MaxInt64))); err != nil {
+		return p, fmt.Errorf("line %d: %w", r.line, err)
 	}
 	r.numRanks = int64(n)
 	return next, nil

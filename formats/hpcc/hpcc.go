@@ -158,7 +158,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if int64(len(flows)) < stated {
 		o.Warn("%s: %d flows, %d fewer than the first line announces", in.Name, len(flows), stated-int64(len(flows)))
 	}
-	t, err := flowio.Trace(flowio.Ranks(most, &o), flows)
+	t, err := flowio.Trace(o.Context, flowio.Ranks(most, &o), flows)
 	if err != nil {
 		return nil, &format.FileError{File: in.Name, Err: err}
 	}

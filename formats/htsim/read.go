@@ -2,6 +2,7 @@ package htsim
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/internal/blockio"
 	"github.com/tracedag/tracedag/formats/internal/flowio"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // reader reads a file line by line.
@@ -46,7 +48,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, &format.FileError{File: in.Name, Err: err}
 	}
 	nodes := max(int32(r.nodes), r.most)
-	t, err := build(flowio.Ranks(nodes, &o), r.connections, r.triggers, func(message string, args ...any) {
+	t, err := build(o.Context, flowio.Ranks(nodes, &o), r.connections, r.triggers, func(message string, args ...any) {
 		o.Warn("%s: "+message, append([]any{in.Name}, args...)...)
 	})
 	if err != nil {
@@ -175,8 +177,11 @@ func atLeast(least, most int64) string {
 }
 
 // build builds the trace from flows and triggers.
-func build(ranks int, connections []connection, triggers []trigger, warn func(string, ...any)) (*dag.Trace, error) {
+func build(ctx context.Context, ranks int, connections []connection, triggers []trigger, warn func(string, ...any)) (*dag.Trace, error) {
 	if err := flowio.CheckRanks(ranks, len(connections)); err != nil {
+		return nil, err
+	}
+	if err := memory.CheckRanks(ctx, int64(ranks)); err != nil {
 		return nil, err
 	}
 	b := builder{Builder: dag.NewBuilder(ranks), connections: connections}

@@ -8,6 +8,7 @@ package mpi
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 
 // rankReader reads the file of one rank.
 type rankReader struct {
+	ctx     context.Context // carries the limit of memory; may be nil
 	file    string
 	rank    int32
 	ranks   int32

@@ -21,7 +21,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	}
 	ranks := make([]*rankReader, len(inputs))
 	for i, in := range inputs {
-		ranks[i] = &rankReader{file: in.Name, rank: int32(i), ranks: int32(len(inputs)), lenient: o.Lenient}
+		ranks[i] = &rankReader{ctx: o.Context, file: in.Name, rank: int32(i), ranks: int32(len(inputs)), lenient: o.Lenient}
 	}
 	err = par.Each(len(ranks), func(i int) error { return ranks[i].read(inputs[i]) })
 	if err != nil {
@@ -50,7 +50,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 
 // read reads the file of a rank.
 func (r *rankReader) read(in *format.Input) error {
-	if err := format.EachLines(in.Reader, r.lines); err != nil {
+	if err := format.EachLines(r.ctx, in.Reader, r.lines); err != nil {
 		return readingError(in.Name, r.line, err)
 	}
 	r.closeTests()

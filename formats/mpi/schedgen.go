@@ -5,6 +5,7 @@ package mpi
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/schedgen"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // readSchedgen reads the files of a trace, in rank order, into the ranks of a schedule: rank h of copy x is rank h
@@ -23,9 +25,12 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 	if err != nil {
 		return nil, err
 	}
-	if s.Extrapolate < 1 || int64(s.Extrapolate)*int64(len(inputs)) > math.MaxInt32 {
+	if s.Extrapolate < 1 || s.Extrapolate > math.MaxInt32 || int64(s.Extrapolate)*int64(len(inputs)) > math.MaxInt32 {
 		return nil, fmt.Errorf("--traces-extr %d with %d ranks: expected 1..%d ranks in total", s.Extrapolate,
 			len(inputs), math.MaxInt32)
+	}
+	if err := memory.CheckRanks(o.Context, int64(s.Extrapolate), int64(len(inputs))); err != nil {
+		return nil, err
 	}
 	places := slices.Clone(s.Start)
 	if s.Start != nil {
@@ -87,6 +92,7 @@ func warnOfSchedules(files []*scheduleReader, warn func(string, ...any)) {
 
 // scheduleReader converts the file of a rank, for all copies of the ranks at the same time.
 type scheduleReader struct {
+	ctx    context.Context // carries the limit of memory; may be nil
 	file   string
 	line   int64
 	offset int64 // end of the current line
@@ -137,7 +143,7 @@ type persistentMessage struct {
 
 func newScheduleReader(file string, options format.ReadOptions, rank, hosts int) *scheduleReader {
 	o := optionsOf(&options)
-	f := &scheduleReader{file: file, o: o, atlahs: o.Variant == schedgen.ATLAHS.String(), compat: options.Compat,
+	f := &scheduleReader{ctx: options.Context, file: file, o: o, atlahs: o.Variant == schedgen.ATLAHS.String(), compat: options.Compat,
 		hosts: hosts}
 	for x := range o.Extrapolate {
 		b := new(dag.RankBuilder)
@@ -177,7 +183,7 @@ func (f *scheduleReader) read(src io.Reader, place *Place) error {
 			s.last = place.Time
 		}
 	}
-	err := format.EachLines(src, func(lines []byte) error { return f.lines(lines, skip) })
+	err := format.EachLines(f.ctx, src, func(lines []byte) error { return f.lines(lines, skip) })
 	if err != nil {
 		return readingError(f.file, f.line, err)
 	}

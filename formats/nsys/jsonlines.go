@@ -76,7 +76,7 @@ type jsonReader struct {
 // readJSONLines reads an export as JSON lines.
 func readJSONLines(in *format.Input, o reportOptions) (*report, error) {
 	j := &jsonReader{buffered: buffered{r: newReport(in.Name, &o)}, kinds: make(map[int64]kernelKind)}
-	err := format.EachLines(in.Reader, func(lines []byte) error {
+	err := format.EachLines(o.ctx, in.Reader, func(lines []byte) error {
 		if err := par.Interrupted(o.ctx); err != nil {
 			return err
 		}

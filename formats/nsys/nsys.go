@@ -5,6 +5,7 @@ package nsys
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/spool"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -91,7 +93,7 @@ func (x *export) read(o reportOptions) (*report, error) {
 	case formCSV:
 		return readTables(x.name, x.inputs, o)
 	}
-	path, remove, err := plainPath(in)
+	path, remove, err := plainPath(o.ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (x *export) finish(r *report, hosts map[string]string) error {
 
 // plainPath returns the path of a file with the content of the input, for a library that reads only files: the
 // input's own path if it is a regular file, else the path of a copy, which remove removes.
-func plainPath(in *format.Input) (path string, remove func(), err error) {
+func plainPath(ctx context.Context, in *format.Input) (path string, remove func(), err error) {
 	remove = func() {}
 	if f, err := os.Open(in.Name); err == nil {
 		head := make([]byte, len(sqliteHeader))
@@ -128,20 +130,11 @@ func plainPath(in *format.Input) (path string, remove func(), err error) {
 			return in.Name, remove, nil
 		}
 	}
-	f, err := os.CreateTemp("", "nsys-*.sqlite")
+	copied, err := spool.Copy(ctx, in, "nsys-*.sqlite", sqliteHeader)
 	if err != nil {
-		return "", remove, format.FileErrorf(in.Name, "copying to a temporary file: %w", err)
+		return "", remove, err
 	}
-	remove = func() { os.Remove(f.Name()) }
-	_, err = io.Copy(f, in.Reader)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		remove()
-		return "", func() {}, format.FileErrorf(in.Name, "copying to a temporary file: %w", cause(err))
-	}
-	return f.Name(), remove, nil
+	return copied.Name(), func() { copied.Close() }, nil
 }
 
 // cause returns an error of the file system without the path, which messages have already.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/parquet"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // File is an open store. Several goroutines may read its ranks in parallel.
@@ -24,6 +26,7 @@ type File struct {
 	descr  *description
 	header func() (*dag.Header, error) // created once
 	spool  io.Closer                   // copy of a pipe; nil for a file
+	ctx    context.Context             // carries the limit of memory; may be nil
 
 	pagesEnd   int64    // offset of the footer
 	newer      string   // the schema version, if newer than this program's
@@ -476,6 +479,9 @@ const mostEmpty = 1 << 12
 
 // ReadAll reads the whole trace, all columns of all batches in parallel.
 func (f *File) ReadAll() (*dag.Trace, error) {
+	if err := memory.CheckTrace(f.ctx, &dag.Header{Ranks: f.descr.ranks, Ops: f.numOps()}); err != nil {
+		return nil, f.wrap(err)
+	}
 	ranks, err := f.ReadRanks(0, f.descr.ranks)
 	if err != nil {
 		return nil, err

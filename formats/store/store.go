@@ -9,14 +9,14 @@
 package store
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"io"
-	"os"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/spool"
 	"github.com/tracedag/tracedag/internal/parquet"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Format is the store.
@@ -50,54 +50,36 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 }
 
 // open opens the store in an input. It first copies a pipe to a temporary file.
-func open(in *format.Input, _ format.ReadOptions) (dag.Source, error) {
+func open(in *format.Input, o format.ReadOptions) (dag.Source, error) {
 	if in.At != nil {
 		f, err := Open(in.At, in.Size, in.Name)
+		if err == nil {
+			err = f.limitMemory(o.Context)
+		}
 		if err != nil {
 			return nil, err // a nil *File would be a non-nil Source
 		}
 		return f, nil
 	}
-	spool, size, err := spool(in.Reader)
+	copied, err := spool.Copy(o.Context, in, "tracedag-*.parquet", parquet.Magic)
 	if err != nil {
-		return nil, &format.FileError{File: in.Name, Err: err}
-	}
-	f, err := Open(spool, size, in.Name)
-	if err != nil {
-		spool.Close()
 		return nil, err
 	}
-	f.spool = spool
+	copied.Unlink()
+	f, err := Open(copied, copied.Size, in.Name)
+	if err == nil {
+		err = f.limitMemory(o.Context)
+	}
+	if err != nil {
+		copied.Close()
+		return nil, err
+	}
+	f.spool = copied
 	return f, nil
 }
 
-// spooled is a temporary file.
-type spooled struct {
-	*os.File
-	linked bool // it still has a name
-}
-
-// spool copies r to a temporary file, because the footer at the end must be read first. It removes the file's name
-// at once, so that no file remains in any case; if the system does not support that, Close removes it.
-func spool(r io.Reader) (*spooled, int64, error) {
-	file, err := os.CreateTemp("", "tracedag-*.parquet")
-	if err != nil {
-		return nil, 0, fmt.Errorf("creating a temporary file: %w", err)
-	}
-	s := &spooled{File: file, linked: os.Remove(file.Name()) != nil}
-	n, err := io.Copy(file, r)
-	if err != nil {
-		s.Close()
-		return nil, 0, fmt.Errorf("copying to a temporary file: %w", err)
-	}
-	return s, n, nil
-}
-
-// Close closes and removes the file.
-func (s *spooled) Close() error {
-	err := s.File.Close()
-	if s.linked {
-		return errors.Join(err, os.Remove(s.Name()))
-	}
-	return err
+// limitMemory sets the limit of ReadAll to that of the context, and returns an error if a batch exceeds it.
+func (f *File) limitMemory(ctx context.Context) error {
+	f.ctx = ctx
+	return format.InFile(f.name, memory.CheckBatches(ctx, &dag.Header{Batches: f.batches()}))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Options configures [Open] and [Read]. The zero value detects the format and discards warnings.
@@ -228,8 +229,10 @@ func (t *Opened) inputs() []*format.Input {
 func (t *Opened) Read() (trace *dag.Trace, err error) {
 	if t.Source == nil {
 		trace, err = t.Format.Read(t.inputs(), t.options)
+	} else if t.Generates() {
+		trace, err = memory.ReadTrace(t.o.Context, t.Source)
 	} else {
-		trace, err = dag.ReadAll(t.Source)
+		trace, err = dag.ReadAll(t.Source) // checks its need for memory
 	}
 	if err == nil {
 		err = t.finish()
@@ -293,6 +296,9 @@ func (t *Opened) failed(err error) error {
 func (t *Opened) replicate(trace *dag.Trace) (*dag.Trace, error) {
 	if n := len(trace.Ranks); n != 1 {
 		return nil, fmt.Errorf("expected a trace with one rank, to copy to all ranks, found %d ranks", n)
+	}
+	if err := memory.CheckRanks(t.o.Context, int64(t.o.Ranks)); err != nil {
+		return nil, err
 	}
 	return compose.Replicate(trace, t.o.Ranks)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // WriteOptions configures [Write] and [WriteSource]. The zero value selects the format by the file name's ending.
@@ -146,7 +147,7 @@ func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions)
 		s = dag.WithContext(o.Context, s)
 	}
 	if w.done.Format.WriteSource == nil {
-		t, err := dag.ReadAll(s)
+		t, err := memory.ReadTrace(o.Context, s)
 		if err != nil {
 			return nil, err
 		}

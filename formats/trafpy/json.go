@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // detectJSON reports whether the first column is one of TrafPy's.
@@ -35,7 +36,7 @@ func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(in.Reader)
+	text, err := memory.ReadContent(o.Context, in.Reader)
 	if err != nil {
 		return nil, format.FileErrorf(in.Name, "reading: %w", err)
 	}

@@ -312,7 +312,7 @@ func (t *table) trace() (*dag.Trace, error) {
 		f := &t.flows[k]
 		f.Source, f.Destination = of[f.Source], of[f.Destination]
 	}
-	trace, err := flowio.Trace(flowio.Ranks(ranks, t.options), t.flows)
+	trace, err := flowio.Trace(t.options.Context, flowio.Ranks(ranks, t.options), t.flows)
 	if err != nil {
 		return nil, &format.FileError{File: t.file, Err: err}
 	}

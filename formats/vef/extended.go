@@ -50,7 +50,7 @@ func (r *reader) source(o format.ReadOptions) (dag.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := m.Source()
+	source, err := m.Source(o.Context)
 	if err != nil {
 		return nil, err
 	}

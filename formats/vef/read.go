@@ -7,6 +7,7 @@ package vef
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,10 +17,12 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/vef/model"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // reader reads a file.
 type reader struct {
+	ctx     context.Context // carries the limit of memory; may be nil
 	file    string
 	lenient bool
 	warn    func(message string, args ...any)
@@ -99,18 +102,18 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return dag.ReadAll(source)
+		return memory.ReadTrace(o.Context, source)
 	}
 	return r.trace()
 }
 
 // readFile reads all records of a file.
 func readFile(in *format.Input, o format.ReadOptions) (*reader, error) {
-	r := &reader{file: in.Name, lenient: o.Lenient, warn: o.Warn}
+	r := &reader{ctx: o.Context, file: in.Name, lenient: o.Lenient, warn: o.Warn}
 	if in.At != nil {
 		r.records = make([]record, 0, min(in.Size/shortestRecord, 1<<20))
 	}
-	err := format.EachLines(in.Reader, r.lines)
+	err := format.EachLines(o.Context, in.Reader, r.lines)
 	var syntax *format.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -570,6 +573,9 @@ func (r *reader) end() error {
 	if most := max(freeTasks, r.members+2*int64(len(r.records))); h.tasks > most {
 		return r.failAt(h.line, inHeader, fmt.Sprintf("at most %d tasks, or as many as the file uses", freeTasks),
 			strconv.FormatInt(h.tasks, 10))
+	}
+	if err := memory.CheckRanks(r.ctx, h.tasks); err != nil {
+		return format.FileErrorf(r.file, "line %d: %w", h.line, err)
 	}
 	for _, c := range []struct {
 		what        string

@@ -24,7 +24,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetArgs(append([]string{}, manual.First(p.Args[1:])...))
 	root.SetIn(p.Stdin)
-	root.SetOut(p.stdout)
+	root.SetOut(p.output)
 	root.SetErr(p.Stderr)
 	root.SetHelpFunc(p.help)
 	root.SetFlagErrorFunc(flagError)
@@ -32,6 +32,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "print errors only")
 	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "report each step on stderr")
+	p.memory.Register(flags)
 	flags.SortFlags = false
 	root.Flags().Bool("version", false, "print the version")
 	p.addMan(root)
@@ -55,6 +56,7 @@ func (p *Program) watch(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			p.ran = true
+			p.limitMemory(cmd.Context())
 			return run(cmd, takeSimulator(cmd, args))
 		}
 	}

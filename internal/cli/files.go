@@ -21,7 +21,8 @@ const RankZero = tracefile.RankZero
 
 // Open opens the named input, "-" for standard input. Input.Digest requires digest to be set.
 func (p *Program) Open(name string, digest bool) (*Input, error) {
-	return tracefile.OpenInput(name, tracefile.Options{Stdin: p.Stdin, Digest: digest})
+	p.memory.Use(name)
+	return tracefile.OpenInput(name, tracefile.Options{Stdin: p.Stdin, Digest: digest, Context: p.Context()})
 }
 
 // TotalSize returns the stored (compressed) size of the inputs in bytes, -1 if it is unknown.
@@ -68,7 +69,7 @@ func (p *Program) Create(path string, binary bool) (*Output, error) {
 	if err := p.CheckOutput(path, binary); err != nil {
 		return nil, err
 	}
-	return tracefile.Stdout(p.stdout), nil
+	return tracefile.Stdout(p.output), nil
 }
 
 // CheckOutput returns the errors of Create that need no file, so that they precede long work.

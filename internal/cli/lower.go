@@ -107,7 +107,7 @@ func (f *LowerFlags) Pass() (Pass, error) {
 			return func(format string, args ...any) { print("%s: "+format, append([]any{name}, args...)...) }
 		}
 		named := *do
-		named.Warn, named.Note = prefixed(f.p.Warn), prefixed(f.p.Info)
+		named.Context, named.Warn, named.Note = f.p.Context(), prefixed(f.p.Warn), prefixed(f.p.Info)
 		return named.Lower(s)
 	}, nil
 }

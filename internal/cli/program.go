@@ -27,6 +27,8 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/tracefile"
 	"github.com/tracedag/tracedag/internal/conf"
+	"github.com/tracedag/tracedag/internal/limit"
+	"github.com/tracedag/tracedag/internal/stdout"
 )
 
 // Exit statuses. After a signal, the status is 128 plus the number of the signal.
@@ -52,7 +54,7 @@ type Program struct {
 	Verbose bool // -v: also report each step on stderr
 
 	name   string // of the root command
-	stdout *stdout
+	output *output
 	ran    bool // the arguments were valid and a command began its work
 
 	helpErr error // error of --help
@@ -63,6 +65,8 @@ type Program struct {
 	showing atomic.Bool // a Progress is shown
 
 	outputs tracefile.Outputs
+	memory  limit.Memory
+	process bool // the program may end the process
 }
 
 // Main runs the program of newCommand on the arguments and streams of the process and returns the exit status. On
@@ -74,26 +78,28 @@ func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
 // MainOf is [Main] with other arguments, the program's path first.
 func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats format.List) int {
 	p := &Program{
-		Args: args, Stdin: os.Stdin, Stdout: processStdout(), Stderr: os.Stderr,
+		Args: args, Stdin: os.Stdin, Stdout: stdout.Open(), Stderr: os.Stderr,
 		Formats: formats, Version: buildVersion(),
 	}
 	p.handleSignals()
+	p.process = true
 	return p.Run(newCommand)
 }
 
 // Run runs the program of newCommand and returns the exit status. It removes unfinished outputs.
 func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 	defer p.outputs.RemoveAll()
+	defer p.memory.Stop()
 	p.outputs.Info = p.Info
-	p.stdout = &stdout{w: p.Stdout}
+	p.output = &output{w: p.Stdout}
 	return p.Try(func() error {
 		root := newCommand(p)
 		p.name = root.Name()
 		p.setUp(root)
 		err := root.Execute()
 		switch {
-		case p.stdout.err != nil:
-			return p.stdout.err
+		case p.output.err != nil:
+			return p.output.err
 		case err != nil && !p.ran:
 			return &usageError{message: err.Error()}
 		case err == nil:
@@ -276,13 +282,13 @@ func Reported(status int) error {
 	return reportedError(status)
 }
 
-// stdout is standard output. It keeps the first write error and returns it for all later writes.
-type stdout struct {
+// output is standard output. It keeps the first write error and returns it for all later writes.
+type output struct {
 	w   io.Writer
 	err error
 }
 
-func (s *stdout) Write(b []byte) (int, error) {
+func (s *output) Write(b []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}

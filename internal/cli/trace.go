@@ -100,6 +100,7 @@ type OpenTrace struct {
 	p        *Program
 	own      format.Options // options of its format, or nil
 	warnings []string       // warnings about flags for other formats
+	done     func()         // the trace is no longer in use
 	fixed    bool           // --ranks is set, but the format has no such option
 	progress *Progress      // its own progress; nil if the caller has one
 }
@@ -112,7 +113,7 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace
 
 // OpenFiles opens one trace that consists of the named inputs.
 func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
-	t := &OpenTrace{p: p}
+	t := &OpenTrace{p: p, done: p.memory.Use(names[0])}
 	all, err := f.formats.apply()
 	if err != nil {
 		return nil, err
@@ -122,8 +123,8 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	}
 	t.Opened, err = tracefile.Open(p.Formats, names, tracefile.Options{
 		From: f.From, Compat: f.Compat || all.imitates(), Lenient: f.Lenient, Ranks: f.Ranks,
-		CheckedComms: f.CheckedComms,
-		Stdin:        p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: &p.outputs,
+		CheckedComms: f.CheckedComms, Context: p.Context(),
+		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: &p.outputs,
 		Own: func(found *format.Format, name string) (own format.Options, err error) {
 			if t.warnings, err = f.formats.misplaced(found.Options, name, found); err == nil {
 				t.own = all.of(found.Options)
@@ -157,6 +158,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	}
 	if err != nil {
 		t.DoneReading()
+		t.done()
 		return nil, err
 	}
 	return t, nil
@@ -240,6 +242,7 @@ func (t *OpenTrace) Seed() *int64 {
 // Close closes the input. Further calls have no effect.
 func (t *OpenTrace) Close() {
 	t.DoneReading()
+	t.done()
 	t.Opened.Close()
 }
 
@@ -405,7 +408,7 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	}
 	start := time.Now()
 	done, err := write(tracefile.WriteOptions{
-		To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own, Numbered: !to.named, Stdout: p.stdout,
+		Context: p.Context(), To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own, Numbered: !to.named, Stdout: p.output,
 		Outputs: &p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
 	})
 	var many *tracefile.ManyFilesError

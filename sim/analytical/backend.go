@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -304,7 +305,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	r.exactSizes = attr.FromChakra(h.Attrs) // as in ASTRA-sim
 	r.system = b.system.For(&b.network, r.program.Uses, env.Warnf)
 	if b.localMem != "" {
-		if r.localMem.trace, err = dag.ReadAll(s); err != nil {
+		if r.localMem.trace, err = memory.ReadTrace(env.Context, s); err != nil {
 			return nil, err
 		}
 	}
@@ -318,7 +319,7 @@ func (r *replay) numberOps(s dag.Source, inMemory bool) error {
 	if !custom && !(inMemory && r.exactSizes) {
 		return nil
 	}
-	trace, err := dag.ReadAll(s)
+	trace, err := memory.ReadTrace(r.b.env.Context, s)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -139,7 +140,7 @@ func (c *call) lower(source dag.Source, which func(dag.Subkind) bool) (dag.Sourc
 	if err != nil || counts.Kept == 0 {
 		return lowered, err
 	}
-	whole, err := dag.ReadAll(lowered)
+	whole, err := memory.ReadTrace(c.env.Context, lowered)
 	if err != nil {
 		return nil, err
 	}

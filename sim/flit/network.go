@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/internal/cpu"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -204,6 +206,10 @@ func (n *worker) countPorts() error {
 	if most := 1 << 26; 2*len(t.Links)*int(n.vcs) > most {
 		return fmt.Errorf("expected at most %d buffers, found %d ports with %d virtual channels", most,
 			2*len(t.Links), n.vcs)
+	}
+	if err := memory.Check(n.ctx, "virtual channels", int64(unsafe.Sizeof(port{})+unsafe.Sizeof(inputVC{})+
+		unsafe.Sizeof(channel{})), 2, int64(len(t.Links)), int64(n.vcs)); err != nil {
+		return err
 	}
 	radix := make([]uint32, n.routers)
 	for _, l := range t.Links {

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // NoPort is a port number that identifies no port. It also replaces a port whose link is down.
@@ -200,6 +202,10 @@ func (c *compiler) connect(down func(link int) bool) {
 func (c *compiler) search() error {
 	n, r := c.n, c.r
 	entries := n.Switches * int(r.edges)
+	if err := memory.Check(c.ctx, "pairs of switches in tables of routes", 6+int64(unsafe.Sizeof(entry{})),
+		int64(entries)); err != nil {
+		return err
+	}
 	r.paths = make([]uint32, entries)
 	c.cost = make([]uint16, entries)
 	var tooFar atomic.Bool

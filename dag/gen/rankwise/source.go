@@ -5,9 +5,11 @@ package rankwise
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Model is a trace that can be generated rank by rank. Its functions are called concurrently.
@@ -54,6 +56,9 @@ func NewSource(m Model) (*Source, error) {
 	if m.Comms == nil {
 		m.Comms = []dag.Comm{dag.World(m.Ranks)}
 	}
+	if err := memory.Check(m.Context, "ranks", int64(unsafe.Sizeof(count{})), int64(m.Ranks)); err != nil {
+		return nil, err
+	}
 	counts := make([]count, m.Ranks)
 	const block = 16 // ranks that a goroutine takes at a time
 	par.Blocks(m.Ranks, block, func() func(from, to int) {
@@ -85,6 +90,9 @@ func NewSource(m Model) (*Source, error) {
 		h.Ops += n.ops
 	}
 	h.Batches = append(h.Batches, b)
+	if err := memory.CheckBatches(m.Context, h); err != nil {
+		return nil, err
+	}
 	if m.Ops > 0 {
 		h.Ops = m.Ops
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Lower returns the trace with every collective replaced by the sends and receives of its chosen algorithm. The
@@ -32,7 +33,7 @@ func LowerSelected(ctx context.Context, t *dag.Trace, choice Choice,
 	if err != nil {
 		return nil, err
 	}
-	return dag.ReadAll(s)
+	return memory.ReadTrace(ctx, s)
 }
 
 // Covers reports whether selected returns true for at least one collective of the trace (some), and for every one

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // LowerSource returns a source of the trace that [Lower] returns. It lowers each batch when the batch is read, so that
@@ -37,6 +38,9 @@ func lowerSource(ctx context.Context, s dag.Source, choice Choice,
 		return nil, fmt.Errorf("lowering collectives: %w", err)
 	}
 	l.makeHeader(h)
+	if err := memory.CheckBatches(ctx, &l.header); err != nil {
+		return nil, fmt.Errorf("lowering collectives: %w", err)
+	}
 	return l, nil
 }
 

@@ -7,7 +7,6 @@ package astratext
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Format is the text format of ASTRA-sim 1.0. [Options] give the number of ranks and passes and the cycle.
@@ -55,7 +55,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(in.Reader)
+	content, err := memory.ReadContent(o.Context, in.Reader)
 	if err != nil {
 		return nil, format.FileErrorf(in.Name, "reading: %w", err)
 	}

@@ -47,7 +47,7 @@ type textReader struct {
 // warning.
 func EachLine(in *format.Input, o *format.ReadOptions, parse func(*Line) Verdict) error {
 	r := &textReader{in: in, options: o, parse: parse}
-	if err := format.EachLines(in.Reader, r.lines); err != nil {
+	if err := format.EachLines(o.Context, in.Reader, r.lines); err != nil {
 		return r.readingError(err)
 	}
 	r.warn()

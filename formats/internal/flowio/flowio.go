@@ -7,6 +7,7 @@ package flowio
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // MaxRanks is the maximum number of ranks of a trace. A trace with more than manyRanks ranks needs one flow per
@@ -47,9 +49,13 @@ func (f *Flow) Op(k int) dag.Op {
 		Attrs: f.Attrs}
 }
 
-// Trace returns the trace of flows between the given number of ranks.
-func Trace(ranks int, flows []Flow) (*dag.Trace, error) {
+// Trace returns the trace of flows between the given number of ranks, which must fit into the limit of memory of the
+// context.
+func Trace(ctx context.Context, ranks int, flows []Flow) (*dag.Trace, error) {
 	if err := CheckRanks(ranks, len(flows)); err != nil {
+		return nil, err
+	}
+	if err := memory.CheckRanks(ctx, int64(ranks)); err != nil {
 		return nil, err
 	}
 	ops := make([]int, ranks)

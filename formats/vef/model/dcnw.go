@@ -4,6 +4,7 @@ package model
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -184,6 +185,8 @@ func (m *dcnwModel) records() [][]string {
 	return [][]string{{sizes, m.params.Destination.String(), "LOAD", formatFloat(m.params.Load)}}
 }
 
-func (m *dcnwModel) source(seed int64) (dag.Source, error) {
-	return dcnw.NewSource(m.params, seed)
+func (m *dcnwModel) source(ctx context.Context, seed int64) (dag.Source, error) {
+	p := m.params
+	p.Context = ctx
+	return dcnw.NewSource(p, seed)
 }

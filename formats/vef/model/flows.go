@@ -3,6 +3,7 @@
 package model
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -138,6 +139,8 @@ func (m *flowsModel) records() [][]string {
 	return records
 }
 
-func (m *flowsModel) source(seed int64) (dag.Source, error) {
-	return flows.NewSource(m.params, seed)
+func (m *flowsModel) source(ctx context.Context, seed int64) (dag.Source, error) {
+	p := m.params
+	p.Context = ctx
+	return flows.NewSource(p, seed)
 }

@@ -4,6 +4,7 @@ package model
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -233,6 +234,8 @@ func layerRecord(name string, l *horovod.Layer) []string {
 	}
 }
 
-func (m *horovodModel) source(seed int64) (dag.Source, error) {
-	return horovod.NewSource(m.params, seed)
+func (m *horovodModel) source(ctx context.Context, seed int64) (dag.Source, error) {
+	p := m.params
+	p.Context = ctx
+	return horovod.NewSource(p, seed)
 }

@@ -7,6 +7,7 @@
 package model
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Header is the part of a trace's header that models use.
@@ -48,7 +50,7 @@ type model interface {
 	attrs(common) any
 	// records returns the records after the one with the model's name.
 	records() [][]string
-	source(seed int64) (dag.Source, error)
+	source(ctx context.Context, seed int64) (dag.Source, error)
 }
 
 // The parsers of the models, by the name that follows EXT.
@@ -98,9 +100,16 @@ func (m *Model) Files() []string {
 }
 
 // Source returns the trace that the model generates. Errors in the records that only generation detects are a
-// format.SyntaxError as from Parse.
-func (m *Model) Source() (dag.Source, error) {
-	s, err := m.model.source(m.seed)
+// format.SyntaxError as from Parse. The end of the context, which may be nil, ends generation. A trace that does not
+// fit into its limit of memory in batches is an error.
+func (m *Model) Source(ctx context.Context) (dag.Source, error) {
+	s, err := m.model.source(ctx, m.seed)
+	if err == nil {
+		var h *dag.Header
+		if h, err = s.Header(); err == nil {
+			err = memory.CheckBatches(ctx, h)
+		}
+	}
 	if err != nil {
 		return nil, m.records.explain(err, m.header)
 	}
@@ -141,9 +150,12 @@ func (m *Model) Spec() []byte {
 func (l place) explain(err error, h Header) error {
 	var syntax *format.SyntaxError
 	var param *openloop.ParamError
+	var limit *memory.Error
 	switch {
 	case errors.As(err, &syntax):
 		return err
+	case errors.As(err, &limit):
+		return format.FileErrorf(l.file, "line %d: %w", l.line, err)
 	case !errors.As(err, &param):
 		return l.fail("valid parameters", err.Error())
 	case param.Param == "gauss-sigma-frac":

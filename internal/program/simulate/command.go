@@ -110,7 +110,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		if err := o.checkOwners(kind); err != nil {
 			return err
 		}
-		return start(cmd.Context(), p, &o, kind, args)
+		return start(p.Context(), p, &o, kind, args)
 	}
 	return cmd
 }

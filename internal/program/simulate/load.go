@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
 )
@@ -76,7 +77,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 	if r.o.lower.Asked() {
 		s, err := pass(dag.FromTrace(trace), in.Name)
 		if err == nil {
-			trace, err = dag.ReadAll(s)
+			trace, err = memory.ReadTrace(r.p.Context(), s)
 		}
 		if err != nil {
 			return format.InFile(in.Name, err)
@@ -116,7 +117,7 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	trace, err := dag.ReadAll(built.Source)
+	trace, err := memory.ReadTrace(r.p.Context(), built.Source)
 	if err != nil {
 		return nil, format.InFile(name, err)
 	}
@@ -176,7 +177,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	r.phases.add("lower", lowering)
 	r.phases.add("compile", compiling)
 	if r.o.timeline != "" || r.o.alone || r.measuresIO(trace.Meta) {
-		if l.trace, err = dag.ReadAll(source); err != nil {
+		if l.trace, err = memory.ReadTrace(r.p.Context(), source); err != nil {
 			return fail(err)
 		}
 	}
@@ -191,7 +192,7 @@ func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
 	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline == "" && !r.o.alone {
 		return lowered, err
 	}
-	whole, err := dag.ReadAll(lowered)
+	whole, err := memory.ReadTrace(r.p.Context(), lowered)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -114,6 +115,9 @@ func (r *run) writeTrace() error {
 		return err
 	}
 	h, err := s.Header()
+	if err == nil {
+		err = memory.CheckBatches(r.p.Context(), h)
+	}
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,8 @@ func (r *run) seed() *int64 {
 // failed converts the error of a generator to a usage error, unless an input causes it or no parameter does.
 func (r *run) failed(err error) error {
 	var failure *generator.Failure
-	if r.inputErr != nil && errors.Is(err, r.inputErr) || errors.As(err, &failure) {
+	var memory *memory.Error
+	if r.inputErr != nil && errors.Is(err, r.inputErr) || errors.As(err, &failure) || errors.As(err, &memory) {
 		return err
 	}
 	suggestion := ""
@@ -211,7 +216,7 @@ func (r *run) writeText(text []byte) error {
 // env returns the services of the program for the generator.
 func (r *run) env() *generator.Env {
 	return &generator.Env{
-		Warn: r.p.Warn, Open: r.open, Read: r.read, Report: r.createReport,
+		Context: r.p.Context(), Warn: r.p.Warn, Open: r.open, Read: r.read, Report: r.createReport,
 		Progress: func(title, unit string) (func(int64), func()) {
 			progress := r.p.Progress(title, -1, unit)
 			return progress.Add, progress.Close

@@ -24,7 +24,7 @@ var layers = []layer{
 		packages: []string{"internal/program/..."}},
 	{row: 3, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, " +
 		"exit codes, help",
-		packages: []string{"internal/cli/...", "internal/jobs", "internal/manual"}},
+		packages: []string{"internal/cli/...", "internal/jobs", "internal/limit", "internal/manual"}},
 	{row: 4, from: 20, to: 940, name: "formats", about: "front and back ends: Open, Read, Write, one folder per format",
 		packages: []string{"formats/..."}},
 	{row: 5, from: 20, to: 440, name: "dag/gen", about: "one folder per workload model",
@@ -36,12 +36,13 @@ var layers = []layer{
 		packages: []string{"sim/..."}},
 	{row: 7, from: 60, to: 620, name: "dag/lower, dag/compose", about: "passes over traces; merge, edit, place",
 		packages: []string{"dag/lower/...", "dag/compose/..."}},
-	{row: 8, from: 20, to: 940, name: "param, internal parts", about: "parameter tables, units, files",
-		packages: []string{"param", "internal/conf", "internal/parquet/...", "internal/units"}},
+	{row: 8, from: 20, to: 940, name: "param, memory, internal parts", about: "parameter tables, limits of memory, " +
+		"units, files",
+		packages: []string{"param", "memory", "internal/conf", "internal/parquet/...", "internal/units"}},
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "standard library only",
-		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/..."}},
+		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/...", "internal/stdout"}},
 }
 
 // unseen lists packages that the image omits, because they are not part of a program.

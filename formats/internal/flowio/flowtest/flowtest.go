@@ -155,7 +155,7 @@ func Flows(flows int) *dag.Trace {
 		list[k] = flowio.Flow{Source: random.Int32N(1000), Destination: random.Int32N(1000), Bytes: 1 +
 			random.Int64N(1e6), Start: now}
 	}
-	trace, err := flowio.Trace(1000, list)
+	trace, err := flowio.Trace(nil, 1000, list)
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package stdout
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 // shells are the programs that close a stream for "command >&-".
 var shells = []string{"sh", "ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"}
 
-// stdoutClosed reports whether a shell started the process with standard output closed, as in "command >&-". The Go
+// isClosed reports whether a shell started the process with standard output closed, as in "command >&-". The Go
 // runtime then opens /dev/null for reading and writing in its place before any other code runs. Programs other than
 // shells open /dev/null so, too, to discard output on purpose; their children inherit it.
-func stdoutClosed() bool {
+func isClosed() bool {
 	if !isReadWriteNull("self") {
 		return false
 	}
@@ -44,9 +44,9 @@ func isReadWriteNull(process string) bool {
 	return false
 }
 
-// processStdout returns standard output of the process.
-func processStdout() io.Writer {
-	if stdoutClosed() {
+// Open returns standard output of the process. If a shell closed it, writing fails.
+func Open() io.Writer {
+	if isClosed() {
 		return closedStdout{}
 	}
 	return os.Stdout

@@ -1,4 +1,4 @@
-package cli
+package stdout
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 // Standard output that a shell closed is not written; /dev/null that a program or a shell passes on is.
 func TestClosedStdout(t *testing.T) {
 	if os.Getenv("TRACEDAG_TEST_STDOUT") != "" {
-		_, err := processStdout().Write([]byte("x"))
+		_, err := Open().Write([]byte("x"))
 		if err != nil {
 			os.Stderr.WriteString(err.Error())
 		}

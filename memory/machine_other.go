@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package memory
+
+// machine returns the memory in bytes that the process may use, [NoLimit] if it is unknown.
+func machine() int64 { return NoLimit }
