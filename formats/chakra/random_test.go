@@ -225,6 +225,9 @@ func normal(f File) string {
 	}()
 }
 
+// maxSeed is the limit of seeds in bytes: small ones are changed and read fast.
+const maxSeed = 1500
+
 // FuzzRead checks that accepted input gives a valid trace, and that reading and writing it reproduces the trace.
 func FuzzRead(f *testing.F) {
 	for _, pattern := range []string{"testdata/*/*.et", "*/testdata/*.et"} {
@@ -237,7 +240,9 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(content, false)
+			if len(content) < maxSeed {
+				f.Add(content, false)
+			}
 		}
 	}
 	for seed := range uint64(20) {
@@ -261,7 +266,9 @@ func FuzzReadJSON(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(content, false)
+		if len(content) < maxSeed {
+			f.Add(content, false)
+		}
 	}
 	f.Add([]byte(`[{"version":"1"},{"id":1,"type":5,"ctrl_deps":["7"],"attr":[{"name":"x","floatVal":1e3}]}]`), true)
 	f.Add([]byte("{}\n{\"id\":1.0}\n{\"id\":\"2e0\",\"type\":null}\n"), true)

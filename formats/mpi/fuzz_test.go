@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,26 @@ func checkRank(t *testing.T, trace *dag.Trace, rank int) {
 }
 
 // FuzzSchedgen checks that whatever is converted is a schedule.
+// FuzzPlaces checks that accepted start positions are finite and survive writing.
+func FuzzPlaces(f *testing.F) {
+	f.Add("0 0\n1234 5.25\n")
+	f.Add("7 1e300\n-1 2\n")
+	f.Add("1 NaN\n2 Inf")
+	f.Fuzz(func(t *testing.T, text string) {
+		places, err := parsePlaces(strings.NewReader(text), "f")
+		if err != nil {
+			if places != nil || !strings.HasPrefix(err.Error(), "f:") {
+				t.Errorf("%v, error %v", places, err)
+			}
+			return
+		}
+		again, err := parsePlaces(bytes.NewReader(formatPlaces(places)), "f")
+		if err != nil || !slices.Equal(again, places) {
+			t.Errorf("%v, written and read again %v, error %v", places, again, err)
+		}
+	})
+}
+
 func FuzzSchedgen(f *testing.F) {
 	addSeeds(f, func(rank0, rank1 string) {
 		f.Add(rank0, rank1, false, uint8(0), uint8(0), int16(0))

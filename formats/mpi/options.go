@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -121,25 +122,32 @@ func (o *Options) resolved() (*Options, error) {
 // readPlaces reads the start positions in the files of the ranks, an offset and a time per line. If the file does
 // not exist, it returns no positions, and all ranks begin at the beginning.
 func readPlaces(path string) ([]Place, error) {
-	places := []Place{}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return places, nil
+		return []Place{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	return parsePlaces(file, path)
+}
+
+// parsePlaces reads the start positions from the content of a file.
+func parsePlaces(file io.Reader, path string) ([]Place, error) {
+	places := []Place{}
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		wrong := &format.SyntaxError{File: path, Line: int64(len(places)) + 1,
 			Expected: "a byte offset and a time in microseconds", Found: fmt.Sprintf("%.60q", lines.Text())}
 		offset, time, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		var place Place
+		var err error
 		if place.Offset, err = strconv.ParseInt(offset, 10, 32); err != nil || place.Offset < 0 {
 			return nil, wrong
 		}
-		if place.Time, err = strconv.ParseFloat(strings.TrimSpace(time), 64); err != nil {
+		if place.Time, err = strconv.ParseFloat(strings.TrimSpace(time), 64); err != nil ||
+			math.IsNaN(place.Time) || math.IsInf(place.Time, 0) {
 			return nil, wrong
 		}
 		places = append(places, place)

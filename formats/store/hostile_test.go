@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -327,8 +328,10 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		again := mustDecode(t, encode(t, trace))
-		sameRanks(t, again.Ranks, trace.Ranks)
+		if crc32.ChecksumIEEE(file)%4 == 0 { // writing takes longer than all the rest
+			again := mustDecode(t, encode(t, trace))
+			sameRanks(t, again.Ranks, trace.Ranks)
+		}
 	})
 }
 

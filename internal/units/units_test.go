@@ -189,6 +189,28 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 	}
 }
 
+func FuzzNumbers(f *testing.F) {
+	for _, s := range []string{"3", "0-7,12", "2147483647", "5-3", "1TB/s", "312TFLOPS", "312e12", "0.5", "1e400GB/s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, err := ParseNumbers(s); err == nil {
+			if again, err := ParseNumbers(n.String()); err != nil || !slices.Equal(again, n) || n.Len() < 1 {
+				t.Errorf("numbers %q are %v, which are read as %v, %v", s, n, again, err)
+			}
+		}
+		if v, err := ParseBandwidth(s); err == nil && v < 1 {
+			t.Errorf("bandwidth %q is %d", s, v)
+		}
+		if v, err := ParseFLOPS(s); err == nil && (v < 1 || v > 1e18) {
+			t.Errorf("%q is %d operations per second", s, v)
+		}
+		if v, err := ParseCount(s, 2, 1000); err == nil && (v < 2 || v > 1000) {
+			t.Errorf("count %q is %d", s, v)
+		}
+	})
+}
+
 func FuzzQuantities(f *testing.F) {
 	for _, s := range []string{"3.7us", "64KiB", "25GB/s", "400Gbps", "1e9", "6ns/B", "1e", "1e+", "0.5"} {
 		f.Add(s)

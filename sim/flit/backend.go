@@ -67,9 +67,12 @@ func (b *backend) Params() param.Set {
 	set := param.Set{
 		param.Func("name", "preset", "published network with its parameters", func(text string) error {
 			preset, err := FindPreset(text)
+			if err != nil {
+				return err
+			}
 			b.preset, preset.Params.Seed = text, b.params.Seed
 			b.params = preset.Params
-			return err
+			return nil
 		}).Among(names...).Default(b.preset),
 		param.String(&b.topology, "topology",
 			"network: specification such as dragonfly:h=2 or torus:dims=4x4, .topo file or link list").

@@ -52,8 +52,11 @@ func (b *backend) Params() param.Set {
 				b.model, err = ParseModel(text)
 				return err
 			}).Among(models...).Default(string(Strict)),
-		param.Func("name", "params", "parameter preset", func(text string) (err error) {
-			*p, err = Preset(text)
+		param.Func("name", "params", "parameter preset", func(text string) error {
+			preset, err := Preset(text)
+			if err == nil {
+				*p = preset
+			}
 			return err
 		}).Among(PresetNames()...).Default(presets[0].name),
 		param.TimeIn(&p.L, dag.Nanosecond, "L", "wire latency; without unit in ns").Sweep(),

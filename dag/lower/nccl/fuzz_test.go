@@ -3,6 +3,7 @@ package nccl
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -43,6 +44,27 @@ func FuzzAttributes(f *testing.F) {
 		}
 		if problems := dag.Validate(lowered); len(problems) > 0 {
 			t.Error(problems[0])
+		}
+	})
+}
+
+func FuzzGrouping(f *testing.F) {
+	for _, text := range []string{"num_of_nodes: 4\nnum_gpus_per_node: 2\n", "num_gpus_list: [1, 3, 4]", "num_gpus_list: &x [1]\ny: *x",
+		"{", "num_of_nodes: 99999999999", "- 1"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		counts, err := parseGrouping(text, "f", 8)
+		if err != nil {
+			if counts != nil || !strings.HasPrefix(err.Error(), "f: ") {
+				t.Errorf("%v, error %v", counts, err)
+			}
+			return
+		}
+		if b := dag.NewBuilder(8); len(counts) > 0 {
+			if grouped, err := Regroup(b.Trace(), counts); err == nil && len(grouped.Nodes) != 8 {
+				t.Errorf("%v puts 8 ranks on the nodes %v", counts, grouped.Nodes)
+			}
 		}
 	})
 }

@@ -58,6 +58,11 @@ func ReadGrouping(path string, ranks int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseGrouping(text, path, ranks)
+}
+
+// parseGrouping is ReadGrouping of the text of a file.
+func parseGrouping(text []byte, path string, ranks int) ([]int, error) {
 	var g struct {
 		Nodes   *int  `yaml:"num_of_nodes"`
 		PerNode *int  `yaml:"num_gpus_per_node"`
