@@ -300,12 +300,21 @@ func (c *conformance) mustRead(files []file) *dag.Trace {
 	return r.trace
 }
 
-// checkDamage reads a sample cut off at each byte, and with one wrong byte.
-func (c *conformance) checkDamage(s sample) {
+// damages returns how many damaged variants of a kind to try.
+func (s *sample) damages() int {
 	limit := s.limit
 	if limit == 0 {
 		limit = maxDamaged
 	}
+	if testing.Short() {
+		limit = (limit + 19) / 20
+	}
+	return limit
+}
+
+// checkDamage reads a sample cut off at each byte, and with one wrong byte.
+func (c *conformance) checkDamage(s sample) {
+	limit := s.damages()
 	for files := range truncated(s.files, limit) {
 		c.checkDamaged(files)
 	}
@@ -360,10 +369,7 @@ func (c *conformance) checkHuge(s sample) {
 			}
 		}
 	}
-	limit := s.limit
-	if limit == 0 {
-		limit = maxDamaged
-	}
+	limit := s.damages()
 	if s.model {
 		return
 	}

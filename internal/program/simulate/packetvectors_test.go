@@ -178,6 +178,9 @@ type packetDocument struct {
 // TestPacketVectors repeats the runs of the reference programs (see testdata/packet/README.md) and compares the
 // results.
 func TestPacketVectors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	vectors, inputs := readPacketVectors(t)
 	skipped := make([]string, 0, len(vectors))
 	for _, v := range vectors {
