@@ -54,8 +54,8 @@ type Host struct {
 	// Rendezvous is the size of the largest eager message in bytes. A larger message is announced and waits for its
 	// receive.
 	Rendezvous uint64
-	// Timely makes the engine call Network.Eager at the time of the call only, never ahead of it, so that the network may
-	// keep state that ranks share even without a fabric, if it has no lookahead.
+	// Timely makes the engine call Network.Eager at the time of the call only, never ahead of it, so that the network
+	// may keep state that ranks share even without a fabric, if it has no lookahead.
 	Timely bool
 	// Acknowledged makes eager sends end when the network calls [Actor.Sent], instead of when their stream has handled
 	// them.

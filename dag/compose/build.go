@@ -198,8 +198,8 @@ func (b *builder) merge() (*dag.Trace, error) {
 		perNode = *b.PerNode
 	case !perNode && b.NoNodes && b.Machine.Shared:
 		perNode = true
-		b.env.info("%s: the ranks of each node are joined, because the output format has no nodes, on which jobs could "+
-			"share NICs", b.Name())
+		b.env.info("%s: the ranks of each node are joined, because the output format has no nodes, on which jobs "+
+			"could share NICs", b.Name())
 	}
 	if perNode && !repeats(where) {
 		return OnNodes(b.env.Context, b.jobs, where)

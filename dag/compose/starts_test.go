@@ -16,7 +16,7 @@ func TestWithClocks(t *testing.T) {
 		one, _ := rankWithGone(rand.New(rand.NewPCG(seed, 1)))
 		two, _ := rankWithGone(rand.New(rand.NewPCG(seed, 2)))
 		merged := mustMerge(t, Job{Name: "one", Trace: one}, Job{Name: "two", Trace: two, Start: 1000})
-		clocked, err := withClocks(nil, merged)
+		clocked, err := withClocks(context.Background(), merged)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,8 @@ func withoutMarkers(r *dag.Rank) (out dag.Rank, removed int64) {
 			}
 		}
 		// The product of both numbers of dependencies replaces their sum.
-		if before, after := int64(len(waits)), int64(dependents[i]); onlyJoins(r, i) && before*after <= 4*(before+after)+64 {
+		before, after := int64(len(waits)), int64(dependents[i])
+		if onlyJoins(r, i) && before*after <= 4*(before+after)+64 {
 			replaced[i] = append([]int32{}, waits...)
 			removed++
 			continue

@@ -292,8 +292,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if shared, err := env.SharesNICs(s); err != nil {
 		return nil, err
 	} else if shared {
-		env.Warnf("jobs share nodes, but every rank is an NPU of its own here, so that jobs do not slow each other down; " +
-			"join the ranks of nodes (--one-rank-per-node of traceconv)")
+		env.Warnf("jobs share nodes, but every rank is an NPU of its own here, so that jobs do not slow each other " +
+			"down; join the ranks of nodes (--one-rank-per-node of traceconv)")
 	}
 	if n := r.program.Rounded(); n > 0 {
 		env.Warnf("%d durations or release times were rounded to whole nanoseconds", n)
@@ -365,7 +365,8 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	values := r.b.parametersOf(&network, &system)
 	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory,
-		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes, Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
+		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes,
+		Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Remove returns the rank with release times in place of a clock, whose ops it names in ascending order: they are gone,
-// and an op that waited for one of them has its end as release time, the latest if it waited for several. The references
-// of r must be in range. found is false, and the result r, if the ops are no clock: a chain of calcs, in index order,
-// that wait for nothing else and whose starts no op waits for.
+// Remove returns the rank with release times in place of a clock, given by its ops in ascending order: they are gone,
+// and an op that waited for one of them has its end as release time, the latest if it waited for several. The
+// references of r must be in range. found is false, and the result r, if the ops are no clock: a chain of calcs, in
+// index order, that wait for nothing else and whose starts no op waits for.
 func Remove(r *dag.Rank, clock []int32) (out dag.Rank, found bool) {
 	ends, ok := endsOf(r, clock)
 	if !ok {
