@@ -87,7 +87,8 @@ func (c *clocks) place(r, original *dag.Rank, rank int, o *WriteOptions) error {
 		ops, ok := opsOf(uint64(d/dag.Nanosecond), o.Peak)
 		if !ok {
 			return fmt.Errorf("rank %d: release times %v apart need more operations than 64 bits or a double can "+
-				"count at the peak performance of --chakra-clock: choose a lower one, or --chakra-clock micros", rank, d)
+				"count at the peak performance of --chakra-clock: choose a lower one, or --chakra-clock micros",
+				rank, d)
 		}
 		r.Flops.Set(i, ops)
 		r.Bytes.Set(i, 1)
