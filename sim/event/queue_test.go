@@ -8,6 +8,23 @@ import (
 	"testing"
 )
 
+// TestWheelSameTime fills a bucket with events of few times in descending order of their keys.
+func TestWheelSameTime(t *testing.T) {
+	const n, times = 50_000, 3
+	w := NewWheel(10)
+	for k := range uint64(n) {
+		w.Push(Event{Time: 5<<10 + k%times, Key: n - k})
+	}
+	last := w.Pop()
+	for range n - 1 {
+		e := w.Pop()
+		if !last.before(e) {
+			t.Fatalf("%v before %v", last, e)
+		}
+		last = e
+	}
+}
+
 // TestQueue compares the queue with sorting.
 func TestQueue(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

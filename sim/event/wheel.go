@@ -56,6 +56,8 @@ const (
 	mostMoves = 16
 	// fewEvents is the size of the largest bucket that is sorted by insertion alone.
 	fewEvents = 24
+	// mostSortMoves is the average number of positions that insertion may move an event.
+	mostSortMoves = 16
 	// mostDigits limits the bits of the times by which distribute sorts.
 	mostDigits = 8
 )
@@ -361,26 +363,30 @@ func (w *Wheel) inOrder(events []Event) []Event {
 		return events
 	}
 	if len(events) > fewEvents {
-		if w.grain == 0 { // all events have the same time
-			if !slices.IsSortedFunc(events, byKey) {
-				slices.SortFunc(events, byKey)
-			}
+		if slices.IsSortedFunc(events, compare) {
 			return events
 		}
-		events = w.distribute(events)
+		if w.grain > 0 { // otherwise all events have the same time
+			events = w.distribute(events)
+		}
 	}
+	moves := mostSortMoves * len(events)
 	for i := 1; i < len(events); i++ {
 		e, at := events[i], i
 		for ; at > 0 && e.before(events[at-1]); at-- {
 			events[at] = events[at-1]
 		}
 		events[at] = e
+		if moves -= i - at; moves < 0 {
+			slices.SortFunc(events, compare)
+			break
+		}
 	}
 	return events
 }
 
-func byKey(a, b Event) int {
-	return cmp.Compare(a.Key, b.Key)
+func compare(a, b Event) int {
+	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Key, b.Key))
 }
 
 // distribute sorts events by the highest bits of their times within a bucket with a stable counting sort.
