@@ -62,6 +62,8 @@ type Actor struct {
 	now   uint64
 	err   error
 
+	dependents []uint32 // scratch space of ended
+
 	totals counts
 }
 
@@ -170,7 +172,7 @@ func (a *Actor) begin(at uint32) {
 	// between, so the end of a send on its stream needs no event.
 	a.rank.early = !a.e.host.Timely && len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
 	for _, i := range p.Roots(int(at)) {
-		a.own(p.Ops[i].Ready, opReady, i)
+		a.own(a.e.ready[i], opReady, i)
 	}
 }
 
@@ -217,7 +219,7 @@ func (a *Actor) start(i uint32) {
 		a.totals.messages++
 		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
-		op.Ready = underWay
+		a.e.ready[i] = underWay
 		a.started(i, begin)
 		if a.e.leavesEnd(op) {
 			a.totals.open++
@@ -289,16 +291,17 @@ func (a *Actor) started(i uint32, t uint64) {
 // ended reports the end of op i at time t to its dependents.
 func (a *Actor) ended(i uint32, t uint64) {
 	a.rank.finish = max(a.rank.finish, t)
-	a.release(a.e.p.Dependents(i), t)
+	a.dependents = a.e.p.AppendDependents(a.dependents[:0], i)
+	a.release(a.dependents, t)
 }
 
 func (a *Actor) release(ops []uint32, t uint64) {
 	for _, d := range ops {
-		op := &a.e.p.Ops[d]
-		op.Ready = max(op.Ready, t)
+		op, ready := &a.e.p.Ops[d], &a.e.ready[d]
+		*ready = max(*ready, t)
 		op.Waits--
 		if op.Waits == 0 {
-			a.own(op.Ready, opReady, d)
+			a.own(*ready, opReady, d)
 		}
 	}
 }
@@ -330,8 +333,7 @@ func (a *Actor) announced(m uint32) {
 	}
 }
 
-// Values of Op.Ready of a send that has run. Any other value is the arrival time of the last byte of its message.
-// Before an op runs, and for all other ops, Op.Ready is the latest time of its dependencies and its release.
+// Values of Engine.ready of a send that has run. Any other value is the arrival time of the last byte of its message.
 const (
 	underWay = math.MaxUint64     // the message has not matched a receive
 	awaited  = math.MaxUint64 - 1 // the message has matched its receive and has not arrived
@@ -339,13 +341,14 @@ const (
 
 // meet pairs receive i with message m.
 func (a *Actor) meet(i, m uint32) {
-	recv, send := &a.e.p.Ops[i], &a.e.p.Ops[m]
-	recv.Link, send.Link = m, i // the matcher no longer uses these links
-	if send.Ready != underWay {
-		a.receiveAt(i, send.Ready)
+	recv, send, arrival := &a.e.p.Ops[i], &a.e.p.Ops[m], &a.e.ready[m]
+	recv.SetLink(m) // the matcher no longer uses these links
+	send.SetLink(i)
+	if *arrival != underWay {
+		a.receiveAt(i, *arrival)
 		return
 	}
-	send.Ready = awaited
+	*arrival = awaited
 	if send.Size > a.e.host.Rendezvous {
 		a.e.network.Grant(a, m, a.now)
 	}
@@ -374,12 +377,12 @@ func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if a.e.sentAt != nil {
 		a.e.sentAt[m] = sent
 	}
-	send := &a.e.p.Ops[m]
-	if send.Ready == awaited {
-		a.receiveAt(send.Link, last)
+	arrival := &a.e.ready[m]
+	if *arrival == awaited {
+		a.receiveAt(a.e.p.Ops[m].Link(), last)
 		return
 	}
-	send.Ready = last
+	*arrival = last
 }
 
 // receiveAt makes receive i take its message at its arrival time.
@@ -394,12 +397,12 @@ func (a *Actor) receiveAt(i uint32, arrival uint64) {
 // receive makes receive i take its message, which has arrived.
 func (a *Actor) receive(i uint32) {
 	op := &a.e.p.Ops[i]
-	m := op.Link
+	m := op.Link()
 	send := &a.e.p.Ops[m]
 	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
 	if a.e.timeline != nil {
 		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i, Start: a.e.sentAt[m],
-			End: a.now, Arrived: min(a.now, send.Ready), Bytes: send.Size})
+			End: a.now, Arrived: min(a.now, a.e.ready[m]), Bytes: send.Size})
 	}
 	a.totals.open--
 	op.Flags |= hasEnded

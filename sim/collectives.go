@@ -105,7 +105,7 @@ func (c *cursor) reset() {
 	c.participations = c.participations[:0]
 }
 
-// collectives counts the collectives of a tile. Until all ranks are compiled, Op.Link is the communicator and Op.Peer
+// collectives counts the collectives of a tile. Until all ranks are compiled, Op.Match is the communicator and Op.Peer
 // the root's rank.
 func (c *rankCompiler) collectives(t []Op, first int) error {
 	for i := range t {
@@ -117,7 +117,7 @@ func (c *rankCompiler) collectives(t []Op, first int) error {
 			return c.fail(first+i, fmt.Sprintf("is a collective of communicator %d, expected one of the trace's %d",
 				comm, c.comms))
 		}
-		t[i].Link = uint32(comm)
+		t[i].Match = uint32(comm)
 		c.cursor.of(comm, c.comms).ops++
 	}
 	return nil
@@ -170,7 +170,7 @@ func (p *Program) linkCollectives(comms []dag.Comm) error {
 					in.Root = q.position
 				}
 			}
-			op.Peer, op.Match, op.Link = q.position, k, 0
+			op.Peer, op.Match = q.position, k
 			return nil
 		})
 	if err != nil {
@@ -263,7 +263,7 @@ func (p *Program) eachCollective(comms int, wanted func(q *participation) bool,
 		for i := range ops {
 			op := &ops[i]
 			if op.Flags&IsColl == IsColl {
-				comm := op.Link
+				comm := op.Match
 				if err := visit(at[comm], next[comm], op); err != nil {
 					return err
 				}

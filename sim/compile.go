@@ -43,7 +43,7 @@ func (e *NotCompiledError) Error() string {
 }
 
 // rankBytes is the memory of a rank without ops in a program.
-const rankBytes = 4 + int64(unsafe.Sizeof(rankFacts{})+unsafe.Sizeof(startDependents{}))
+const rankBytes = 4 + int64(unsafe.Sizeof([]uint16{})+unsafe.Sizeof(rankFacts{})+unsafe.Sizeof(startDependents{}))
 
 // Compile compiles a trace into a program. It reads and compiles batches of ranks in parallel. It returns a
 // [*NotCompiledError] for a calc with flops only; without HighLevel, for a coll, mem or io op, which must be lowered
@@ -58,14 +58,12 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return nil, err
 	}
 	batches, ranks, comms := h.Batches, h.Ranks, h.Comms
-	places, end, err := layOut(o.Context, t, batches)
+	firstOps, err := layOut(batches)
 	if err != nil {
 		return nil, err
 	}
-	err = memory.Check(o.Context, "ops of the simulation", int64(unsafe.Sizeof(Op{})), int64(end.op))
-	if err == nil {
-		err = memory.Check(o.Context, "dependencies of the simulation", 4, int64(end.dep))
-	}
+	numOps := firstOps[len(batches)]
+	err = memory.Check(o.Context, "ops of the simulation", int64(unsafe.Sizeof(Op{})), numOps)
 	if err == nil {
 		err = memory.Check(o.Context, "ranks of the simulation", rankBytes, int64(ranks))
 	}
@@ -73,11 +71,11 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{
-		Ops:        cpu.InHugePages(make([]Op, end.op)),
+		Ops:        cpu.InHugePages(make([]Op, numOps)),
 		Start:      make([]uint32, ranks+1),
 		Unit:       o.Unit,
 		Plain:      true,
-		dependents: cpu.InHugePages(make([]uint32, end.dep)),
+		dependents: make([][]uint16, ranks),
 		tags:       newTagTable(),
 		ranks:      make([]rankFacts, ranks),
 		starts:     make([]startDependents, ranks),
@@ -88,19 +86,23 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	if o.HighLevel {
 		p.participations = make([][]participation, ranks)
 	}
+	release := sync.OnceValue(func() []uint64 {
+		p.release = make([]uint64, numOps)
+		return p.release
+	})
 	var mutex sync.Mutex
 	var compilers []*rankCompiler
 	err = inBatches(o.Context, t, batches, func() func(k int, ranks []dag.Rank) error {
-		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}, comms: len(comms)}
+		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}, comms: len(comms), release: release}
 		mutex.Lock()
 		defer mutex.Unlock()
 		compilers = append(compilers, c)
-		return func(k int, ranks []dag.Rank) error { return c.batch(ranks, batches[k], places[k], places[k+1]) }
+		return func(k int, ranks []dag.Rank) error { return c.batch(ranks, batches[k], firstOps[k], firstOps[k+1]) }
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.Start[ranks] = uint32(end.op)
+	p.Start[ranks] = uint32(numOps)
 	for _, c := range compilers {
 		p.add(&c.totals)
 	}
@@ -132,40 +134,16 @@ func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch,
 	return err
 }
 
-// place is an index into Program.Ops and one into Program.dependents.
-type place struct{ op, dep int64 }
-
-// layOut returns the positions at which the ops and dependents of each batch begin, and those at which all end.
-func layOut(ctx context.Context, t dag.Source, batches []dag.Batch) (places []place, end place, err error) {
-	places = make([]place, len(batches)+1)
+// layOut returns the number of the first op of each batch, and at the end the number of ops.
+func layOut(batches []dag.Batch) ([]int64, error) {
+	first := make([]int64, len(batches)+1)
 	for k, b := range batches {
-		places[k+1] = place{places[k].op + b.Ops, places[k].dep + b.Deps}
+		first[k+1] = first[k] + b.Ops
 	}
-	end = places[len(batches)]
-	if end.dep > 4*end.op+1<<20 {
-		// Batches give only an upper bound of the dependencies, mostly far too high. Count them before allocating.
-		counts := make([]int64, len(batches))
-		err := inBatches(ctx, t, batches, func() func(k int, ranks []dag.Rank) error {
-			return func(k int, ranks []dag.Rank) error {
-				for i := range ranks {
-					counts[k] += int64(len(ranks[i].Deps.Off))
-				}
-				return nil
-			}
-		})
-		if err != nil {
-			return nil, end, err
-		}
-		for k, n := range counts {
-			places[k+1].dep = places[k].dep + n
-		}
-		end = places[len(batches)]
+	if n := first[len(batches)]; n > MaxOps {
+		return nil, fmt.Errorf("the trace has %d ops, expected at most %d", n, int64(MaxOps))
 	}
-	if end.op > MaxOps || end.dep > math.MaxUint32 {
-		return nil, end, fmt.Errorf("the trace has %d ops and up to %d dependencies, expected at most %d and %d",
-			end.op, end.dep, int64(MaxOps), int64(math.MaxUint32))
-	}
-	return places, end, nil
+	return first, nil
 }
 
 // totals are properties of all ops.
@@ -218,6 +196,13 @@ type rankCompiler struct {
 	comms  int
 	cursor cursor
 
+	release func() []uint64 // creates Program.release
+
+	// Scratch space of dependents:
+	starts   []uint32 // by op: start of its dependents in inverted
+	inverted []uint32 // all dependents, by index within the rank
+	words    []uint16
+
 	// State of the current rank:
 	r    *dag.Rank
 	rank int
@@ -225,26 +210,26 @@ type rankCompiler struct {
 	base uint32 // number of the rank's first op
 }
 
-// batch compiles the ranks of a batch into the program, between two places.
-func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end place) error {
+// batch compiles the ranks of a batch into the program, as ops at to end-1.
+func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end int64) error {
 	if len(ranks) != b.Last-b.First {
 		return fmt.Errorf("the trace reader returned %d ranks for ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
 	for i := range ranks {
 		r := &ranks[i]
-		next := place{at.op + int64(r.Len()), at.dep + int64(len(r.Deps.Off))}
-		if next.op > end.op || next.dep > end.dep {
-			return fmt.Errorf("rank %d has more ops or dependencies than its batch", b.First+i)
+		next := at + int64(r.Len())
+		if next > end {
+			return fmt.Errorf("rank %d has more ops than its batch", b.First+i)
 		}
-		c.r, c.rank, c.base, c.ops = r, b.First+i, uint32(at.op), c.p.Ops[at.op:next.op]
-		c.p.Start[c.rank] = uint32(at.op)
-		if err := c.compile(uint32(at.dep)); err != nil {
+		c.r, c.rank, c.base, c.ops = r, b.First+i, uint32(at), c.p.Ops[at:next]
+		c.p.Start[c.rank] = uint32(at)
+		if err := c.compile(); err != nil {
 			return err
 		}
 		at = next
 	}
-	if at.op != end.op {
-		return fmt.Errorf("the batch from rank %d on lacks %d ops", b.First, end.op-at.op)
+	if at != end {
+		return fmt.Errorf("the batch from rank %d on lacks %d ops", b.First, end-at)
 	}
 	return nil
 }
@@ -255,7 +240,7 @@ const tile = 256
 // checkOps is the number of ops of a rank between two checks of the context, a multiple of tile.
 const checkOps = 256 * tile
 
-func (c *rankCompiler) compile(dep uint32) error {
+func (c *rankCompiler) compile() error {
 	var streams numbering
 	for first := 0; first < len(c.ops); first += tile {
 		last := min(first+tile, len(c.ops))
@@ -284,17 +269,26 @@ func (c *rankCompiler) compile(dep uint32) error {
 				return err
 			}
 		}
+		c.facts(t)
 	}
 	c.participate()
-	for i, release := range c.r.Release {
-		c.ops[i].Ready = uint64(release)
+	if len(c.r.Release) > 0 {
 		c.totals.releases = true
+		release := c.release()[c.base:]
+		for i, t := range c.r.Release {
+			release[i] = uint64(t)
+		}
 	}
 	if c.p.streams != nil {
 		c.p.streams[c.rank] = streams.list()
 	}
-	c.dependents(dep)
-	c.facts()
+	if err := c.dependents(); err != nil {
+		return err
+	}
+	if len(c.r.StartDeps.Off) > 0 {
+		c.startDependents()
+	}
+	c.roots()
 	return nil
 }
 
@@ -489,45 +483,6 @@ func (c *rankCompiler) fail(i int, why string) error {
 	return &NotCompiledError{Rank: c.rank, Op: i, Kind: c.r.Kind[i], Why: why}
 }
 
-// dependents counts the dependencies of each op and inverts them.
-func (c *rankCompiler) dependents(dep uint32) {
-	ops, deps := c.ops, &c.r.Deps
-	start := uint32(0)
-	for i, end := range deps.End {
-		ops[i].Waits = end - start
-		for _, off := range deps.Off[start:end] {
-			ops[i-int(off)].count++
-		}
-		start = end
-	}
-	at := dep
-	for i := range ops {
-		at += ops[i].count
-		ops[i].first = at // the end of its list; filling backwards turns it into the start
-	}
-	for i := len(deps.End) - 1; i >= 0; i-- {
-		start := uint32(0)
-		if i > 0 {
-			start = deps.End[i-1]
-		}
-		for _, off := range deps.Off[start:deps.End[i]] {
-			op := &ops[i-int(off)]
-			op.first--
-			c.p.dependents[op.first] = c.base + uint32(i)
-		}
-	}
-	start = 0
-	for i, end := range c.r.Order.End {
-		for k, off := range c.r.Order.Off[start:end] {
-			c.p.dependents[ops[i].first+uint32(k)] = c.base + uint32(i+int(off))
-		}
-		start = end
-	}
-	if len(c.r.StartDeps.Off) > 0 {
-		c.startDependents()
-	}
-}
-
 func (c *rankCompiler) startDependents() {
 	d := c.r.StartDependents()
 	s := &c.p.starts[c.rank]
@@ -541,14 +496,21 @@ func (c *rankCompiler) startDependents() {
 	c.totals.starts = true
 }
 
-// facts collects the properties of the rank that replays need before they start.
-func (c *rankCompiler) facts() {
-	f, t := &c.p.ranks[c.rank], &c.totals
+// roots collects the rank's ops without dependencies.
+func (c *rankCompiler) roots() {
+	f := &c.p.ranks[c.rank]
 	for i := range c.ops {
-		op := &c.ops[i]
-		if op.Waits == 0 {
+		if c.ops[i].Waits == 0 {
 			f.roots = append(f.roots, c.base+uint32(i))
 		}
+	}
+}
+
+// facts collects the properties of a tile that replays need before they start.
+func (c *rankCompiler) facts(ops []Op) {
+	f, t := &c.p.ranks[c.rank], &c.totals
+	for i := range ops {
+		op := &ops[i]
 		switch {
 		case op.Flags&IsColl == IsColl:
 		case op.Flags&IsSend != 0:

@@ -137,7 +137,7 @@ func TestCompile(t *testing.T) {
 			dag.FromTrace(trace),
 			inBatchesOf(trace, 1+random.IntN(6), 0),
 			inBatchesOf(trace, 1+random.IntN(6), int64(random.IntN(100))),
-			inBatchesOf(trace, 1+random.IntN(6), 1<<40), // to be counted first
+			inBatchesOf(trace, 1+random.IntN(6), 1<<40),
 		}
 		for k, source := range sources {
 			for _, o := range []CompileOptions{{}, {Unit: dag.Nanosecond, DenseStreams: true}} {
@@ -164,7 +164,7 @@ func compareProgram(p *Program, trace *dag.Trace, o CompileOptions) string {
 	}
 	matches, pairs := make(map[pair]uint32), make(map[uint32]pair)
 	want := Program{Plain: true}
-	at := uint32(0)
+	at, release := uint32(0), p.ReleaseTimes()
 	for r := range trace.Ranks {
 		rank := &trace.Ranks[r]
 		dependents, startDependents := rank.Dependents(), rank.StartDependents()
@@ -186,13 +186,13 @@ func compareProgram(p *Program, trace *dag.Trace, o CompileOptions) string {
 				return where + "who it is"
 			case int(op.Waits) != rank.Deps.Count(i)+rank.StartDeps.Count(i):
 				return where + "what it waits for"
-			case !slices.Equal(p.Dependents(at), numbers(dependents.Of(i))):
-				return where + fmt.Sprintf("dependents %v, expected %v", p.Dependents(at), dependents.Of(i))
+			case !slices.Equal(p.AppendDependents(nil, at), numbers(dependents.Of(i))):
+				return where + fmt.Sprintf("dependents %v, expected %v", p.AppendDependents(nil, at), dependents.Of(i))
 			case !slices.Equal(p.StartDependents(at), numbers(startDependents.Of(i))):
 				return where + fmt.Sprintf("start dependents %v, expected %v", p.StartDependents(at), startDependents.Of(i))
 			case p.Stream(op) != was.Stream || !o.DenseStreams && int32(op.Stream) != was.Stream || int32(op.NIC) != was.NIC:
 				return where + fmt.Sprintf("stream %d", p.Stream(op))
-			case op.Ready != uint64(was.Release):
+			case release[at] != uint64(was.Release):
 				return where + "release"
 			}
 			want.Streams, want.NICs = max(want.Streams, int(op.Stream)+1), max(want.NICs, int(op.NIC)+1)
@@ -316,16 +316,13 @@ func TestCompileErrors(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name     string
-		source   func(s *batched)
-		moreDeps int64
-		expect   string
+		name   string
+		source func(s *batched)
+		expect string
 	}{
-		{"reader", func(s *batched) { s.fail = broken }, 0, "batch 12 is broken"},
-		{"reader while counting", func(s *batched) { s.fail = broken }, 1 << 40, "batch 12 is broken"},
-		{"less ops", func(s *batched) { s.lie = less(1) }, 0, "batch from rank 12 on lacks 1 ops"},
-		{"more ops", func(s *batched) { s.lie = less(-1) }, 0, "rank 15 has more ops or dependencies"},
-		{"more dependencies", func(s *batched) { s.batches[1].Deps -= 2 }, 0, "rank 7 has more ops or dependencies"},
+		{"reader", func(s *batched) { s.fail = broken }, "batch 12 is broken"},
+		{"less ops", func(s *batched) { s.lie = less(1) }, "batch from rank 12 on lacks 1 ops"},
+		{"more ops", func(s *batched) { s.lie = less(-1) }, "rank 15 has more ops than its batch"},
 		{"more ranks", func(s *batched) {
 			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {
 				if b.First == 36 {
@@ -333,7 +330,7 @@ func TestCompileErrors(t *testing.T) {
 				}
 				return all
 			}
-		}, 0, "the trace reader returned 5 ranks for ranks 36 to 39"},
+		}, "the trace reader returned 5 ranks for ranks 36 to 39"},
 		{"less ranks", func(s *batched) {
 			s.batches[9].Ops -= 5
 			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {
@@ -342,26 +339,45 @@ func TestCompileErrors(t *testing.T) {
 				}
 				return all
 			}
-		}, 0, "the trace reader returned 3 ranks for ranks 36 to 39"},
-		{"too many ops", func(s *batched) { s.batches[3].Ops = 1 << 40 }, 0, "expected at most 536870910"},
-		{"different when read again", func(s *batched) {
-			reads := make([]int, 10)
-			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {
-				k := b.First / 4
-				if reads[k]++; reads[k] == 1 && k == 2 {
-					all[1].Deps = dag.Edges{}
-				}
-				return all
-			}
-		}, 1 << 40, "rank 11 has more ops or dependencies"},
+		}, "the trace reader returned 3 ranks for ranks 36 to 39"},
+		{"too many ops", func(s *batched) { s.batches[3].Ops = 1 << 40 }, "expected at most 536870910"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			source := inBatchesOf(trace, 4, c.moreDeps)
+			source := inBatchesOf(trace, 4, 0)
 			c.source(source)
 			if _, err := Compile(source, CompileOptions{}); err == nil || !strings.Contains(err.Error(), c.expect) {
 				t.Errorf("error %v, expected %q", err, c.expect)
 			}
 		})
+	}
+}
+
+// TestDependentsFarAway checks dependents at the distances at which their encoding changes, in both directions and in
+// every combination with others.
+func TestDependentsFarAway(t *testing.T) {
+	const middle, ops = 70_000, 140_000
+	distances := []int{1, -1, 2, nearMost, nearMost + 1, -nearMost, 1 << 16, -1 << 16}
+	b := dag.NewBuilder(2)
+	for r := range 2 {
+		rank := b.Rank(r)
+		for range ops {
+			rank.Calc(1)
+		}
+		for set := range 1 << len(distances) {
+			for k, d := range distances {
+				if on := middle + set*3; set>>k&1 != 0 {
+					rank.Requires(on+d, on)
+				}
+			}
+		}
+	}
+	trace := b.Trace()
+	p, err := Compile(dag.FromTrace(trace), CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := compareProgram(p, trace, CompileOptions{}); found != "" {
+		t.Error(found)
 	}
 }
 

@@ -93,6 +93,9 @@ type Engine struct {
 	ranks    []rank    // followed by the fabric
 	matchers []Matcher // by rank
 
+	// By op: the latest time of its dependencies and its release so far; of a send that has run, see underWay.
+	ready []uint64
+
 	number []uint32 // by send op: index among the messages of its pair of ranks; nil if Ordered
 	sentAt []uint64 // by send op: time at which its message entered the network; nil without a timeline
 }
@@ -105,7 +108,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	}
 	e := &Engine{
 		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), busy: busy,
-		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()),
+		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()), ready: p.ReleaseTimes(),
 	}
 	if timeline != nil || network.Lookahead() == 0 {
 		e.threads = 1

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -39,25 +40,29 @@ const (
 // maxFew is the capacity of the short list.
 const maxFew = 9
 
-// many is the state of a matcher with more than maxFew waiters.
+// many is the state of a matcher with more than maxFew waiters. It is kept for later use when all have left.
 type many struct {
 	channels
 	wild *wildcards // nil if the rank has no wildcard receives
 }
 
+// empty reports whether nothing waits.
+func (m *many) empty() bool {
+	return m.used == 0 && (m.wild == nil || m.wild.posted.Head == NoOp)
+}
+
 // wildcards is the additional state for wildcard receives.
 type wildcards struct {
 	posted  List              // waiting wildcard receives in posting order
+	stamp   map[uint32]uint32 // of these; see channels.stamps
 	arrived List              // all waiting messages in arrival order
 	around  map[uint32]around // links arrived in both directions, since messages leave from any position
-	stamp   map[uint32]uint32 // by waiting receive: a count that orders postings
-	stamps  uint32
 }
 
 // around is a message's neighbors in wildcards.arrived.
 type around struct{ prev, next uint32 }
 
-// List is a first-in, first-out list of ops linked through Op.Link.
+// List is a first-in, first-out list of ops that have started, linked through [Op.Link].
 type List struct {
 	Head uint32 // the first op, NoOp if the list is empty
 	tail uint32
@@ -70,11 +75,11 @@ func NewList() List {
 
 // Put appends op i to the list.
 func (l *List) Put(ops []Op, i uint32) {
-	ops[i].Link = NoOp
+	ops[i].SetLink(NoOp)
 	if l.Head == NoOp {
 		l.Head = i
 	} else {
-		ops[l.tail].Link = i
+		ops[l.tail].SetLink(i)
 	}
 	l.tail = i
 }
@@ -82,9 +87,9 @@ func (l *List) Put(ops []Op, i uint32) {
 // Remove removes op i. prev is its predecessor, or NoOp if i is the first.
 func (l *List) Remove(ops []Op, i, prev uint32) {
 	if prev == NoOp {
-		l.Head = ops[i].Link
+		l.Head = ops[i].Link()
 	} else {
-		ops[prev].Link = ops[i].Link
+		ops[prev].SetLink(ops[i].Link())
 	}
 	if l.tail == i {
 		l.tail = prev
@@ -94,7 +99,7 @@ func (l *List) Remove(ops []Op, i, prev uint32) {
 // Take removes and returns the first op. The list must not be empty.
 func (l *List) Take(ops []Op) uint32 {
 	i := l.Head
-	l.Head = ops[i].Link
+	l.Head = ops[i].Link()
 	return i
 }
 
@@ -105,7 +110,7 @@ func NewMatcher(p *Program) Matcher {
 
 // Post returns the waiting message that matches receive i. If there is none, the receive waits and Post returns NoOp.
 func (m *Matcher) Post(i uint32, op *Op) uint32 {
-	if m.many != nil {
+	if m.many != nil && !m.many.empty() {
 		return m.postInTable(i, op)
 	}
 	w := waiter{uint32(op.Peer), op.Match, i}
@@ -131,7 +136,7 @@ func (m *Matcher) Post(i uint32, op *Op) uint32 {
 // Arrive returns the waiting receive that matches message k. If there is none, the message waits and Arrive returns
 // NoOp.
 func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
-	if m.many != nil {
+	if m.many != nil && !m.many.empty() {
 		return m.arriveInTable(k, send)
 	}
 	w := waiter{send.Rank, send.Match, k | waitingMessage}
@@ -167,14 +172,16 @@ func (m *Matcher) wait(w waiter) {
 		m.n++
 		return
 	}
-	m.many = &many{}
-	rank := m.p.Ops[w.entry&waitingOp].Rank
-	if w.entry&waitingMessage != 0 {
-		rank = uint32(m.p.Ops[w.entry&waitingOp].Peer)
-	}
-	if m.p.ranks[rank].wildcards {
-		m.many.wild = &wildcards{posted: NewList(), arrived: NewList(),
-			around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
+	if m.many == nil {
+		m.many = &many{}
+		rank := m.p.Ops[w.entry&waitingOp].Rank
+		if w.entry&waitingMessage != 0 {
+			rank = uint32(m.p.Ops[w.entry&waitingOp].Peer)
+		}
+		if m.p.ranks[rank].wildcards {
+			m.many.wild = &wildcards{posted: NewList(), arrived: NewList(),
+				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
+		}
 	}
 	for _, w := range append(m.few[:], w) { // no two of them match, so all wait again
 		i := w.entry & waitingOp
@@ -188,51 +195,47 @@ func (m *Matcher) wait(w waiter) {
 }
 
 func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
+	t := m.many
 	if op.Flags&(AnySource|AnyTag) != 0 {
 		return m.postWildcard(i, op)
 	}
-	c := m.many.at(uint32(op.Peer), op.Match)
-	if c.waiting.Head == NoOp || !c.messages {
-		c.messages = false
-		c.waiting.Put(m.p.Ops, i)
-		if m.many.wild != nil {
-			m.many.wild.post(i)
-		}
+	c := t.at(uint32(op.Peer), op.Match)
+	if !t.holds(c, waitingMessage) {
+		t.put(c, i)
 		return NoOp
 	}
-	k := c.waiting.Take(m.p.Ops)
-	if m.many.wild != nil {
-		m.many.wild.leave(k)
+	k := t.take(c)
+	if t.wild != nil {
+		t.wild.leave(k)
 	}
 	return k
 }
 
 func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
-	w := m.many.wild
+	t := m.many
+	w := t.wild
 	for k := w.arrived.Head; k != NoOp; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
 			// The first match to arrive is the first of its channel, since all messages of a channel match the same
 			// receives.
-			m.many.at(send.Rank, send.Match).waiting.Take(m.p.Ops)
+			t.take(t.at(send.Rank, send.Match))
 			w.leave(k)
 			return k
 		}
 	}
 	w.posted.Put(m.p.Ops, i)
-	w.post(i)
+	w.stamp[i] = t.stamp()
 	return NoOp
 }
 
 func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
-	c := m.many.at(send.Rank, send.Match)
-	exact := uint32(NoOp)
-	if c.waiting.Head != NoOp && !c.messages {
-		exact = c.waiting.Head
-	}
-	if w := m.many.wild; w != nil {
+	t := m.many
+	c := t.at(send.Rank, send.Match)
+	exact := t.holds(c, 0)
+	if w := t.wild; w != nil {
 		prev := uint32(NoOp)
-		for i := w.posted.Head; i != NoOp; prev, i = i, m.p.Ops[i].Link {
-			if exact != NoOp && w.stamp[i] > w.stamp[exact] {
+		for i := w.posted.Head; i != NoOp; prev, i = i, m.p.Ops[i].Link() {
+			if exact && w.stamp[i] > t.firstStamp(c) {
 				break
 			}
 			if m.fits(&m.p.Ops[i], send) {
@@ -241,15 +244,13 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 				return i
 			}
 		}
-		delete(w.stamp, exact)
 	}
-	if exact != NoOp {
-		return c.waiting.Take(m.p.Ops)
+	if exact {
+		return t.take(c)
 	}
-	c.messages = true
-	c.waiting.Put(m.p.Ops, k)
-	if m.many.wild != nil {
-		m.many.wild.enter(k)
+	t.put(c, k|waitingMessage)
+	if t.wild != nil {
+		t.wild.enter(k)
 	}
 	return NoOp
 }
@@ -265,52 +266,43 @@ func (m *Matcher) fits(recv, send *Op) bool {
 	return send.Flags&Internal == 0 && m.p.tags.comm(send.Match) == int32(recv.Match)
 }
 
-// Unmatched returns the waiting messages and receives, in ascending order of ops.
+// Unmatched returns the waiting messages and receives, in the order in which they started to wait.
 func (m *Matcher) Unmatched() (unexpected, posted []uint32) {
-	add := func(l List) {
-		for i := l.Head; i != NoOp; i = m.p.Ops[i].Link {
-			if m.p.Ops[i].Flags&IsSend != 0 {
-				unexpected = append(unexpected, i)
-			} else {
-				posted = append(posted, i)
-			}
+	add := func(entry uint32) {
+		if entry&waitingMessage != 0 {
+			unexpected = append(unexpected, entry&waitingOp)
+		} else {
+			posted = append(posted, entry&waitingOp)
 		}
 	}
 	for _, w := range m.few[:m.n] {
-		if w.entry&waitingMessage != 0 {
-			unexpected = append(unexpected, w.entry&waitingOp)
-		} else {
-			posted = append(posted, w.entry&waitingOp)
-		}
+		add(w.entry)
 	}
 	if m.many != nil {
-		for i := range m.many.slots {
-			if c := &m.many.slots[i]; c.used {
-				add(c.waiting)
+		waiting := m.many.all()
+		if w := m.many.wild; w != nil {
+			for i := w.posted.Head; i != NoOp; i = m.p.Ops[i].Link() {
+				waiting = append(waiting, node{entry: i, stamp: w.stamp[i]})
 			}
 		}
-		if m.many.wild != nil {
-			add(m.many.wild.posted)
+		slices.SortFunc(waiting, func(a, b node) int { return cmp.Compare(a.stamp, b.stamp) })
+		for _, n := range waiting {
+			add(n.entry)
 		}
 	}
-	slices.Sort(unexpected)
-	slices.Sort(posted)
 	return unexpected, posted
 }
 
-// UnmatchedOf returns the waiting messages and receives of all matchers, by rank, for an [Outcome].
+// UnmatchedOf returns the waiting messages and receives of all matchers, by rank and in ascending order of ops, for an
+// [Outcome].
 func UnmatchedOf(matchers []Matcher) (unexpected, posted [][]uint32) {
 	unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
 	for rank := range matchers {
 		unexpected[rank], posted[rank] = matchers[rank].Unmatched()
+		slices.Sort(unexpected[rank])
+		slices.Sort(posted[rank])
 	}
 	return unexpected, posted
-}
-
-// post records the posting order of receive i.
-func (w *wildcards) post(i uint32) {
-	w.stamp[i] = w.stamps
-	w.stamps++
 }
 
 // enter appends message k to arrived.
@@ -346,53 +338,134 @@ func (w *wildcards) leave(k uint32) {
 // channel is the messages from one rank with one tag and communicator. Either messages wait in it, or receives with
 // that source and tag, never both.
 type channel struct {
-	from, match    uint32
-	used, messages bool
-	waiting        List
+	from, match uint32
+	first, last uint32 // nodes plus 1; first is 0 in an unused slot
 }
 
-// channels is a hash table of channels with open addressing. A channel is created on first use and never removed. The
-// zero value is an empty table.
+// node is a waiting message or receive of a channel.
+type node struct {
+	entry uint32 // op number, with waitingMessage for a message
+	stamp uint32 // a count that orders the starts of waiting
+	next  uint32 // the next node of the channel, or of the free nodes, plus 1; 0: none
+}
+
+// channels is a hash table of the channels that are not empty, with open addressing and linear probing. The zero value
+// is an empty table.
 type channels struct {
-	slots []channel
-	used  int
+	slots  []channel
+	used   int
+	nodes  []node
+	free   uint32 // first free node plus 1; 0: none
+	stamps uint32
 }
 
-// at returns a channel. The pointer is valid until the next call.
+// at returns the channel's slot: an unused one if the channel is empty. It is valid until the next put or take.
 func (t *channels) at(from, match uint32) *channel {
+	if 4*t.used >= 3*len(t.slots) {
+		t.grow()
+	}
 	mask := uint32(len(t.slots) - 1)
-	for i := hash(from, match) & mask; len(t.slots) > 0; i = (i + 1) & mask {
+	for i := hash(from, match) & mask; ; i = (i + 1) & mask {
 		c := &t.slots[i]
-		if c.from == from && c.match == match && c.used {
+		if c.first == 0 {
+			c.from, c.match = from, match
 			return c
 		}
-		if !c.used {
-			if 4*t.used >= 3*len(t.slots) {
-				break
-			}
-			t.used++
-			*c = channel{from: from, match: match, used: true, waiting: NewList()}
+		if c.from == from && c.match == match {
 			return c
 		}
 	}
-	t.grow()
-	return t.at(from, match)
+}
+
+// holds reports whether messages (kind waitingMessage) or receives (0) wait in a channel.
+func (t *channels) holds(c *channel, kind uint32) bool {
+	return c.first != 0 && t.nodes[c.first-1].entry&waitingMessage == kind
+}
+
+func (t *channels) firstStamp(c *channel) uint32 {
+	return t.nodes[c.first-1].stamp
+}
+
+// stamp returns the next stamp.
+func (t *channels) stamp() uint32 {
+	t.stamps++
+	return t.stamps
+}
+
+// put appends an entry to a channel.
+func (t *channels) put(c *channel, entry uint32) {
+	k := t.free
+	if k == 0 {
+		t.nodes = append(t.nodes, node{})
+		k = uint32(len(t.nodes))
+	}
+	n := &t.nodes[k-1]
+	t.free = n.next
+	*n = node{entry: entry, stamp: t.stamp()}
+	if c.first == 0 {
+		c.first = k
+		t.used++
+	} else {
+		t.nodes[c.last-1].next = k
+	}
+	c.last = k
+}
+
+// take removes the first entry of a channel and returns its op.
+func (t *channels) take(c *channel) uint32 {
+	k := c.first
+	n := &t.nodes[k-1]
+	op := n.entry & waitingOp
+	c.first, n.next, t.free = n.next, t.free, k
+	if c.first == 0 {
+		t.remove(c)
+	}
+	return op
+}
+
+// remove closes the gap of a channel that became empty: later channels that can be found in it move there.
+func (t *channels) remove(c *channel) {
+	t.used--
+	mask := uint32(len(t.slots) - 1)
+	gap := hash(c.from, c.match) & mask
+	for &t.slots[gap] != c {
+		gap = (gap + 1) & mask
+	}
+	for i := (gap + 1) & mask; t.slots[i].first != 0; i = (i + 1) & mask {
+		moved := &t.slots[i]
+		if home := hash(moved.from, moved.match) & mask; (i-home)&mask >= (i-gap)&mask {
+			t.slots[gap] = *moved
+			moved.first = 0
+			gap = i
+		}
+	}
 }
 
 func (t *channels) grow() {
 	old := t.slots
-	t.slots = make([]channel, max(4, 2*len(old)))
+	t.slots = make([]channel, max(32, 2*len(old)))
 	mask := uint32(len(t.slots) - 1)
 	for _, c := range old {
-		if !c.used {
+		if c.first == 0 {
 			continue
 		}
 		i := hash(c.from, c.match) & mask
-		for t.slots[i].used {
+		for t.slots[i].first != 0 {
 			i = (i + 1) & mask
 		}
 		t.slots[i] = c
 	}
+}
+
+// all returns the nodes of all channels.
+func (t *channels) all() []node {
+	var all []node
+	for _, c := range t.slots {
+		for k := c.first; k != 0; k = t.nodes[k-1].next {
+			all = append(all, t.nodes[k-1])
+		}
+	}
+	return all
 }
 
 // hash mixes the key of a channel into 32 bits with a 128-bit multiplication.

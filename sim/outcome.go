@@ -186,7 +186,7 @@ func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 		case op.Flags&IsColl == IsSend:
 			add(i, fmt.Sprintf("its message to reach rank %d, %s", op.Peer, OrAny("tag", p.Tag(op))))
 		case op.Flags&IsColl == IsRecv:
-			add(i, fmt.Sprintf("its message to arrive from rank %d", p.Ops[op.Link].Rank))
+			add(i, fmt.Sprintf("its message to arrive from rank %d", p.Ops[op.Link()].Rank))
 		case !listed[op.Match]:
 			listed[op.Match] = true
 			add(i, o.absent(p, i))
@@ -233,7 +233,7 @@ func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
 		if o.Ran.Has(on) && !unended.Has(on) {
 			continue
 		}
-		for _, dependent := range p.Dependents(on) {
+		for _, dependent := range p.AppendDependents(nil, on) {
 			if dependent == i {
 				unmet.Add("end", fmt.Sprintf("op %d", p.Index(on)), p.Kind(on))
 			}

@@ -10,7 +10,7 @@ import (
 // ops.
 const (
 	opsAhead        = 16
-	dependentsAhead = 16
+	dependentsAhead = 32
 )
 
 // PrefetchOps prefetches the ops and dependents that follow op in memory. Replay loops call it for each op that they
@@ -19,14 +19,14 @@ func (p *Program) PrefetchOps(op *Op) {
 	// Addresses beyond the arrays are harmless, since a prefetch never faults. They must stay uintptr, since the
 	// garbage collector would follow pointers.
 	cpu.PrefetchLines(uintptr(unsafe.Pointer(op))+opsAhead*unsafe.Sizeof(*op),
-		uintptr(unsafe.Pointer(unsafe.SliceData(p.dependents)))+(uintptr(op.first)+dependentsAhead)*4)
+		uintptr(unsafe.Pointer(unsafe.SliceData(p.dependents[op.Rank])))+(uintptr(op.first)+dependentsAhead)*2)
 }
 
-// PrefetchDependents prefetches the first and last dependents of op.
-func (p *Program) PrefetchDependents(op *Op) {
-	if op.count > 0 {
-		ops := uintptr(unsafe.Pointer(unsafe.SliceData(p.Ops)))
-		cpu.PrefetchLines(ops+uintptr(p.dependents[op.first])*unsafe.Sizeof(*op),
-			ops+uintptr(p.dependents[op.first+op.count-1])*unsafe.Sizeof(*op))
+// PrefetchDependents prefetches the first dependents of op i.
+func (p *Program) PrefetchDependents(i uint32, op *Op) {
+	if op.first != NoOp {
+		near := uintptr(p.dependents[op.Rank][op.first] &^ lastDependent)
+		first := uintptr(unsafe.Pointer(unsafe.SliceData(p.Ops))) + (uintptr(i)+near)*unsafe.Sizeof(*op)
+		cpu.PrefetchLines(first, first+64)
 	}
 }

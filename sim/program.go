@@ -5,27 +5,35 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cpu"
 )
 
-// Op is an op and its state in a replay. Its 48 bytes are adjacent, since with many ranks each memory location that an
+// Op is an op and its state in a replay. Its 32 bytes are adjacent, since with many ranks each memory location that an
 // event accesses is a cache miss.
 type Op struct {
-	Size  uint64 // calc: length in Program.Unit; send, recv: bytes; coll: bytes contributed by the rank
-	Ready uint64 // for the replay loop; initially the release time in picoseconds
-	Peer  int32  // send, recv: partner rank; coll: position of its rank in the communicator
+	Size uint64 // calc: length in Program.Unit; send, recv: bytes; coll: bytes contributed by the rank
+	Peer int32  // send, recv: partner rank; coll: position of its rank in the communicator
 
 	// send, recv: number of the pair of tag and communicator; recv with AnyTag: the communicator; coll: index in
 	// Program.Instances; others: their dag.Kind.
 	Match uint32
 
 	Rank   uint32
-	Waits  uint32 // number of unmet dependencies on ends and starts
-	Link   uint32 // for the replay loop; Matcher links waiting ops with it
-	first  uint32 // start of its dependents in Program.dependents
-	count  uint32 // number of its dependents
+	Waits  uint32 // number of unmet dependencies on ends and starts; once that is 0, see Link
+	first  uint32 // start of its dependents in Program.dependents, or NoOp
 	Stream uint16
 	NIC    uint8
 	Flags  uint8
+}
+
+// Link returns another op, which the replay loop or a List has set. It is undefined while the op has unmet dependencies.
+func (op *Op) Link() uint32 {
+	return op.Waits
+}
+
+// SetLink sets the op that Link returns. The op must have no unmet dependencies.
+func (op *Op) SetLink(i uint32) {
+	op.Waits = i
 }
 
 // Bits of Op.Flags. An op with neither IsSend nor IsRecv is a calc or compiled like one; an op with both is a
@@ -67,7 +75,8 @@ type Program struct {
 	LargestMessage uint64 // size of the largest send or receive, in bytes
 	LongestCalc    uint64 // in Unit
 
-	dependents []uint32
+	dependents [][]uint16 // by rank; see dependents.go
+	release    []uint64   // by op: release time in picoseconds; nil without Releases
 	anyStarts  bool
 	starts     []startDependents // by rank
 	ranks      []rankFacts
@@ -174,10 +183,20 @@ func (p *Program) Roots(rank int) []uint32 {
 	return p.ranks[rank].roots
 }
 
-// Dependents returns the ops that depend on the end of op i, in order.
-func (p *Program) Dependents(i uint32) []uint32 {
-	op := &p.Ops[i]
-	return p.dependents[op.first : op.first+op.count]
+// ReleaseTimes returns a new array with the release time of each op in picoseconds.
+func (p *Program) ReleaseTimes() []uint64 {
+	times := cpu.InHugePages(make([]uint64, len(p.Ops)))
+	copy(times, p.release)
+	return times
+}
+
+// LatestRelease returns the latest release time in picoseconds, or 0 if there is none.
+func (p *Program) LatestRelease() uint64 {
+	latest := uint64(0)
+	for _, t := range p.release {
+		latest = max(latest, t)
+	}
+	return latest
 }
 
 // StartDependents returns the ops that depend on the start of op i, in order.

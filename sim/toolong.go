@@ -33,7 +33,7 @@ func (p *Program) TooLong(i uint32) error {
 func (e *Engine) TooLong() error {
 	for i := range e.p.Ops {
 		op := &e.p.Ops[i]
-		if op.Flags&(hasRun|IsColl) == hasRun|IsSend && (op.Ready == underWay || op.Ready == awaited) {
+		if op.Flags&(hasRun|IsColl) == hasRun|IsSend && (e.ready[i] == underWay || e.ready[i] == awaited) {
 			return e.p.TooLong(uint32(i))
 		}
 	}

@@ -39,7 +39,7 @@ func (r *run) enter(i uint32, op *sim.Op) {
 	case sim.FromLower:
 		r.enterFromLower(i, op, part)
 	default:
-		part.record(i, op)
+		part.record(i, r.ready[i])
 		part.wait(i, op)
 		if part.left--; part.left == 0 {
 			r.leave(part)
@@ -50,7 +50,7 @@ func (r *run) enter(i uint32, op *sim.Op) {
 func (r *run) enterFromRoot(i uint32, op *sim.Op, part *partial) {
 	switch {
 	case op.Peer == r.p.Instances[op.Match].Root:
-		part.record(i, op)
+		part.record(i, r.ready[i])
 		part.wait(i, op)
 		r.leave(part)
 	case part.last != sim.NoOp:
@@ -61,11 +61,11 @@ func (r *run) enterFromRoot(i uint32, op *sim.Op, part *partial) {
 }
 
 func (r *run) enterToRoot(i uint32, op *sim.Op, part *partial) {
-	part.record(i, op)
+	part.record(i, r.ready[i])
 	if op.Peer == r.p.Instances[op.Match].Root {
 		part.wait(i, op)
 	} else {
-		r.complete(i, &partial{last: i, time: op.Ready})
+		r.complete(i, &partial{last: i, time: r.ready[i]})
 	}
 	if part.left--; part.left == 0 {
 		r.leave(part)
@@ -78,28 +78,29 @@ func (r *run) enterFromLower(i uint32, op *sim.Op, part *partial) {
 	members[op.Peer] = i
 	for part.left < size && members[part.left] != sim.NoOp {
 		k := members[part.left]
-		part.record(k, &r.ops[k])
+		part.record(k, r.ready[k])
 		part.left++
 		r.complete(k, part)
 	}
 }
 
-// record records the start of op i if it is the latest so far; at equal times, the op with the lowest number counts.
-func (p *partial) record(i uint32, op *sim.Op) {
-	if p.last == sim.NoOp || op.Ready > p.time || op.Ready == p.time && i < p.last {
-		p.time, p.last = op.Ready, i
+// record records the start t of op i if it is the latest so far; at equal times, the op with the lowest number counts.
+func (p *partial) record(i uint32, t uint64) {
+	if p.last == sim.NoOp || t > p.time || t == p.time && i < p.last {
+		p.time, p.last = t, i
 	}
 }
 
 // wait adds op i to the waiting ops.
 func (p *partial) wait(i uint32, op *sim.Op) {
-	op.Link, p.head = p.head, i
+	op.SetLink(p.head)
+	p.head = i
 }
 
 // leave ends all waiting ops.
 func (r *run) leave(part *partial) {
 	for i := part.head; i != sim.NoOp; {
-		next := r.ops[i].Link
+		next := r.ops[i].Link()
 		r.complete(i, part)
 		i = next
 	}
@@ -109,7 +110,7 @@ func (r *run) leave(part *partial) {
 // complete ends op i, which waited for the last op of part.
 func (r *run) complete(i uint32, part *partial) {
 	op := &r.ops[i]
-	op.Link = part.last
+	op.SetLink(part.last)
 	op.Flags |= ended
-	r.end(i, op, max(op.Ready, part.time))
+	r.end(i, op, max(r.ready[i], part.time))
 }

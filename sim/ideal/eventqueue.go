@@ -16,6 +16,7 @@ import (
 // linked through Op.Link, and the queue contains only the lists. A time may have several lists.
 type eventQueue struct {
 	ops     []sim.Op
+	ready   []uint64 // by op: its start
 	now     uint64
 	current opSet       // ops that start now
 	later   event.Queue // lists; the key is twice the number of the first op, plus isRoot
@@ -34,31 +35,31 @@ type list struct {
 // isRoot marks, in a key of later, an op from roots, which is a list by itself.
 const isRoot = 1
 
-func newEventQueue(p *sim.Program) eventQueue {
-	return eventQueue{ops: p.Ops, current: newOpSet(p.NumOps()), roots: make([][]uint32, p.Ranks())}
+func newEventQueue(p *sim.Program, ready []uint64) eventQueue {
+	return eventQueue{ops: p.Ops, ready: ready, current: newOpSet(p.NumOps()), roots: make([][]uint32, p.Ranks())}
 }
 
 // add adds an op. Its start must not be before now.
 func (q *eventQueue) add(i uint32) {
-	t := q.ops[i].Ready
+	t := q.ready[i]
 	if t == q.now {
 		q.current.add(i)
 		return
 	}
 	l := &q.lists[t*0x9e3779b97f4a7c15>>(64-8)]
 	if l.time == t {
-		q.ops[i].Link = q.ops[l.head].Link
-		q.ops[l.head].Link = i
+		q.ops[i].SetLink(q.ops[l.head].Link())
+		q.ops[l.head].SetLink(i)
 		return
 	}
 	*l = list{t, i}
-	q.ops[i].Link = sim.NoOp
+	q.ops[i].SetLink(sim.NoOp)
 	q.later.Push(event.Event{Time: t, Key: uint64(i) << 1})
 }
 
 // addRoots adds ops of a rank, in ascending order of numbers. It must be called before the first take.
 func (q *eventQueue) addRoots(rank uint32, ops []uint32) {
-	earlier := func(i, k uint32) int { return cmp.Compare(q.ops[i].Ready, q.ops[k].Ready) }
+	earlier := func(i, k uint32) int { return cmp.Compare(q.ready[i], q.ready[k]) }
 	if !slices.IsSortedFunc(ops, earlier) {
 		ops = slices.Clone(ops)
 		slices.SortStableFunc(ops, earlier)
@@ -70,12 +71,12 @@ func (q *eventQueue) addRoots(rank uint32, ops []uint32) {
 // nextRoots moves the roots of a rank that start now to current, and queues the next one.
 func (q *eventQueue) nextRoots(rank uint32) {
 	roots := q.roots[rank]
-	for len(roots) > 0 && q.ops[roots[0]].Ready == q.now {
+	for len(roots) > 0 && q.ready[roots[0]] == q.now {
 		q.current.add(roots[0])
 		roots = roots[1:]
 	}
 	if len(roots) > 0 {
-		q.later.Push(event.Event{Time: q.ops[roots[0]].Ready, Key: uint64(roots[0])<<1 | isRoot})
+		q.later.Push(event.Event{Time: q.ready[roots[0]], Key: uint64(roots[0])<<1 | isRoot})
 		roots = roots[1:]
 	}
 	q.roots[rank] = roots
@@ -105,7 +106,7 @@ func (q *eventQueue) advance() bool {
 		}
 		for i != sim.NoOp {
 			q.current.add(i)
-			i = q.ops[i].Link
+			i = q.ops[i].Link()
 		}
 	}
 	return true

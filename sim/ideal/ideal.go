@@ -61,7 +61,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	result := out.Result(r.program)
 	result.Finished(started)
 	result.Backend = Backend.Name
-	r.timeline = &Timeline{Result: result, program: r.program, cause: run.cause}
+	r.timeline = &Timeline{Result: result, program: r.program, ready: run.ready, cause: run.cause}
 	return result, nil
 }
 

@@ -468,8 +468,8 @@ func TestThreads(t *testing.T) {
 			}
 			same := slices.Equal(timeline.cause, first.cause)
 			for i := range first.program.Ops {
-				a, b := &timeline.program.Ops[i], &first.program.Ops[i]
-				same = same && a.Ready == b.Ready && a.Link == b.Link
+				same = same && timeline.ready[i] == first.ready[i] &&
+					timeline.program.Ops[i].Link() == first.program.Ops[i].Link()
 			}
 			if !same {
 				t.Errorf("seed %d: the runs on 1 and %d processors differ", seed, n)

@@ -107,7 +107,7 @@ func (p *Path) entry(s step) (e Entry, before step) {
 			if e.Kind == dag.Coll {
 				e.Lead = ByCollective
 			}
-			return e, step(op.Link) << 1
+			return e, step(op.Link()) << 1
 		}
 	}
 	switch c := t.cause[i]; {

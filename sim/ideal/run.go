@@ -19,19 +19,21 @@ const (
 // The order of message matching depends only on the times of sends and receives, so only these use the queue. Calcs and
 // collectives run as soon as their start is known, even if it is in the future.
 //
-// Op.Ready is first the latest time of the op's dependencies, and then its start. After a receive or collective has
-// ended, its Op.Link is the op whose start it waited for: the send of its message, or the last op of the collective
+// After a receive or collective has ended, its Op.Link is the op whose start it waited for: the send of its message, or the last op of the collective
 // that it waited for. The end is the later one of both starts.
 type run struct {
 	p        *sim.Program
 	ops      []sim.Op
-	cause    []cause // by op
+	ready    []uint64 // by op: the latest time of its dependencies and its release so far, finally its start
+	cause    []cause  // by op
 	queue    eventQueue
-	ready    []uint32 // calcs and collectives with known start
+	runnable []uint32 // calcs and collectives with known start
 	matchers []sim.Matcher
 	partial  []partial // by instance
 	scans    []uint32  // by rank of every scan: its op after the start, otherwise sim.NoOp
 	finish   []uint64  // by rank
+
+	dependents []uint32 // scratch space of end
 
 	progress        sim.Progress
 	messages, bytes int64
@@ -58,9 +60,10 @@ func (c cause) op() uint32 {
 
 func newRun(p *sim.Program, o *Options) *run {
 	r := &run{
-		p: p, ops: p.Ops, cause: make([]cause, p.NumOps()), queue: newEventQueue(p),
+		p: p, ops: p.Ops, ready: p.ReleaseTimes(), cause: make([]cause, p.NumOps()),
 		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()),
 	}
+	r.queue = newEventQueue(p, r.ready)
 	r.progress.Func = sim.ProgressUntil(o.Context, o.Progress, func(err error) { r.err = cmp.Or(r.err, err) })
 	r.err = sim.Interrupted(o.Context)
 	for rank := range r.matchers {
@@ -97,13 +100,13 @@ func (r *run) begin(rank int) {
 	if slices.ContainsFunc(roots, other) {
 		for _, i := range roots {
 			if other(i) {
-				r.ready = append(r.ready, i)
+				r.runnable = append(r.runnable, i)
 			}
 		}
 		roots = slices.DeleteFunc(slices.Clone(roots), other)
 	}
 	for _, i := range roots {
-		if r.ops[i].Ready > math.MaxInt64 {
+		if r.ready[i] > math.MaxInt64 {
 			r.err = r.p.TooLong(i)
 			return
 		}
@@ -118,33 +121,34 @@ func (r *run) communicate(i uint32, op *sim.Op) {
 	r.start(i, op)
 	if op.Flags&sim.IsRecv != 0 {
 		if m := r.matchers[op.Rank].Post(i, op); m != sim.NoOp {
-			r.receive(i, m, op.Ready)
+			r.receive(i, m, r.ready[i])
 		}
 		return
 	}
 	r.messages++
 	r.bytes += int64(op.Size)
-	r.end(i, op, op.Ready)
+	r.end(i, op, r.ready[i])
 	if k := r.matchers[op.Peer].Arrive(i, op); k != sim.NoOp {
-		r.receive(k, i, op.Ready)
+		r.receive(k, i, r.ready[i])
 	}
 }
 
 // receive ends receive i, which matches message m now.
 func (r *run) receive(i, m uint32, now uint64) {
 	op := &r.ops[i]
-	op.Link = m
+	op.SetLink(m)
 	op.Flags |= ended
 	r.end(i, op, now)
 }
 
 // runReady runs the calcs and collectives that are ready, and those that become ready as a result.
 func (r *run) runReady() {
-	for len(r.ready) > 0 && r.err == nil {
-		i := r.ready[len(r.ready)-1]
-		r.ready = r.ready[:len(r.ready)-1]
+	for len(r.runnable) > 0 && r.err == nil {
+		i := r.runnable[len(r.runnable)-1]
+		r.runnable = r.runnable[:len(r.runnable)-1]
 		op := &r.ops[i]
-		if op.Ready > math.MaxInt64 {
+		start := r.ready[i]
+		if start > math.MaxInt64 {
 			r.err = r.p.TooLong(i)
 			return
 		}
@@ -154,11 +158,11 @@ func (r *run) runReady() {
 			r.enter(i, op)
 			continue
 		}
-		if op.Size > math.MaxInt64-op.Ready {
+		if op.Size > math.MaxInt64-start {
 			r.err = r.p.TooLong(i)
 			return
 		}
-		r.end(i, op, op.Ready+op.Size)
+		r.end(i, op, start+op.Size)
 	}
 }
 
@@ -166,7 +170,7 @@ func (r *run) runReady() {
 func (r *run) start(i uint32, op *sim.Op) {
 	op.Flags |= started
 	if waiting := r.p.StartDependents(i); len(waiting) > 0 {
-		r.release(waiting, op.Ready, causedBy(i, byStart))
+		r.release(waiting, r.ready[i], causedBy(i, byStart))
 	}
 	r.progress.Ran()
 }
@@ -176,24 +180,25 @@ func (r *run) end(i uint32, op *sim.Op, t uint64) {
 	if finish := &r.finish[op.Rank]; t > *finish {
 		*finish = t
 	}
-	r.release(r.p.Dependents(i), t, causedBy(i, byEnd))
+	r.dependents = r.p.AppendDependents(r.dependents[:0], i)
+	r.release(r.dependents, t, causedBy(i, byEnd))
 }
 
 // release marks a dependency of ops as met at time t.
 func (r *run) release(waiting []uint32, t uint64, by cause) {
 	for _, d := range waiting {
-		op := &r.ops[d]
+		op, ready := &r.ops[d], &r.ready[d]
 		// Among several dependencies that end last at the same time, the one with the lowest number counts.
-		if t > op.Ready || t == op.Ready && r.cause[d]-1 >= by-1 {
-			op.Ready, r.cause[d] = t, by
+		if t > *ready || t == *ready && r.cause[d]-1 >= by-1 {
+			*ready, r.cause[d] = t, by
 		}
 		if op.Waits--; op.Waits > 0 {
 			continue
 		}
 		switch {
 		case !op.IsMessage():
-			r.ready = append(r.ready, d)
-		case op.Ready > math.MaxInt64:
+			r.runnable = append(r.runnable, d)
+		case *ready > math.MaxInt64:
 			r.err = cmp.Or(r.err, r.p.TooLong(d))
 		default:
 			r.queue.add(d)

@@ -13,6 +13,7 @@ type Timeline struct {
 	Result *sim.Result // the result, including the incomplete ops
 
 	program *sim.Program // its ops in their final state
+	ready   []uint64     // see run
 	cause   []cause
 }
 
@@ -53,7 +54,7 @@ func (t *Timeline) Sender(rank, op int) (fromRank, fromOp int, ok bool) {
 	if recv.Flags&sim.IsColl != sim.IsRecv || recv.Flags&ended == 0 {
 		return 0, 0, false
 	}
-	return int(t.program.Ops[recv.Link].Rank), t.program.Index(recv.Link), true
+	return int(t.program.Ops[recv.Link()].Rank), t.program.Index(recv.Link()), true
 }
 
 func (t *Timeline) number(rank, op int) uint32 {
@@ -70,7 +71,7 @@ func (t *Timeline) hasEnded(i uint32) bool {
 
 // start returns the start of op i; the op must have started.
 func (t *Timeline) start(i uint32) dag.Time {
-	return dag.Time(t.program.Ops[i].Ready)
+	return dag.Time(t.ready[i])
 }
 
 // end returns the end of op i; the op must have ended.
@@ -78,9 +79,9 @@ func (t *Timeline) end(i uint32) dag.Time {
 	op := &t.program.Ops[i]
 	switch {
 	case op.Flags&sim.IsRecv != 0:
-		return dag.Time(max(op.Ready, t.program.Ops[op.Link].Ready))
+		return dag.Time(max(t.ready[i], t.ready[op.Link()]))
 	case op.Flags&sim.IsSend != 0:
-		return dag.Time(op.Ready)
+		return dag.Time(t.ready[i])
 	}
-	return dag.Time(op.Ready + op.Size)
+	return dag.Time(t.ready[i] + op.Size)
 }

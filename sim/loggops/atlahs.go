@@ -16,6 +16,7 @@ type atlahs struct {
 	channel    []uint32 // by send or receive op: number of its (host, source, tag)
 	unexpected []sim.List
 	posted     []sim.List
+	from       []uint64 // by op: the latest end of its dependencies
 	arrived    []uint64 // by send op: time at which its message became unexpected
 	hosts      []uint32 // by channel
 }
@@ -25,7 +26,7 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &atlahs{reference: r, arrived: make([]uint64, p.NumOps())}
+	s := &atlahs{reference: r, from: make([]uint64, p.NumOps()), arrived: make([]uint64, p.NumOps())}
 	s.number()
 	for host := range p.Ranks() {
 		for _, i := range s.roots(host) {
@@ -121,7 +122,7 @@ func (s *atlahs) draw(t uint64, payload uint32) {
 func (s *atlahs) flush(ready []uint32) {
 	for _, i := range ready {
 		op := &s.p.Ops[i]
-		t := op.Ready
+		t := s.from[i]
 		cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
 		switch {
 		case op.Flags&sim.IsSend != 0:
@@ -138,9 +139,12 @@ func (s *atlahs) flush(ready []uint32) {
 func (s *atlahs) started(ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
+		if op.Flags&hasRun != 0 {
+			continue // see hasRun
+		}
 		op.Waits--
 		if op.Waits == 0 {
-			op.Ready = 0
+			s.from[i] = 0
 			ready = append(ready, i)
 		}
 	}
@@ -151,7 +155,10 @@ func (s *atlahs) started(ops, ready []uint32) []uint32 {
 func (s *atlahs) done(t uint64, ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
-		op.Ready = max(op.Ready, t)
+		if op.Flags&hasRun != 0 {
+			continue // see hasRun
+		}
+		s.from[i] = max(s.from[i], t)
 		op.Waits--
 		if op.Waits == 0 {
 			ready = append(ready, i)
@@ -174,7 +181,7 @@ func (s *atlahs) calc(e event.StdEvent, i uint32, op *sim.Op) error {
 	s.run(op)
 	*cpu = end + noise
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
-	s.ready = s.done(*cpu, s.p.Dependents(i), s.ready)
+	s.ready = s.done(*cpu, s.dependents(i), s.ready)
 	s.flush(s.ready)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
 	return nil
@@ -208,7 +215,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 	*gs = t + s.n.g + wire
 	s.draw(end+s.n.L+wire, i|isMessage)
 	if size <= uint64(s.n.S) {
-		s.ready = s.done(end, s.p.Dependents(i), s.ready)
+		s.ready = s.done(end, s.dependents(i), s.ready)
 	}
 	s.flush(s.ready)
 	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
@@ -242,7 +249,7 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 		s.releaseSend(end, nic, m, op.Rank, op)
 		s.transfer(op.Rank, send.Rank, m, i, t, size) // the reference swaps the ends here
 	}
-	s.ready = s.done(end, s.p.Dependents(i), s.ready)
+	s.ready = s.done(end, s.dependents(i), s.ready)
 	s.flush(s.remote)
 	s.flush(s.ready)
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
@@ -278,7 +285,7 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	if size > uint64(s.n.S) {
 		s.releaseSend(end, nic, m, host, send)
 	}
-	s.ready = s.done(end, s.p.Dependents(i), s.ready)
+	s.ready = s.done(end, s.dependents(i), s.ready)
 	s.flush(s.ready)
 	s.flush(s.remote)
 	received := t + s.n.o + max(x*s.n.O, wire) // the reference draws the cost of loggopsim, not the charged one
@@ -293,9 +300,9 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 func (s *atlahs) releaseSend(end, nic uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {
-		s.ready = s.done(end, s.p.Dependents(m), s.ready)
+		s.ready = s.done(end, s.dependents(m), s.ready)
 	} else {
-		s.remote = s.done(end, s.p.Dependents(m), s.remote)
+		s.remote = s.done(end, s.dependents(m), s.remote)
 	}
 	cpu, gs, _ := s.clocks(sender, named.Stream, named.NIC)
 	*cpu, *gs = max(*cpu, end), max(*gs, nic)

@@ -155,6 +155,7 @@ func (b *backend) adviser(p *sim.Program, env *sim.Env) *adviser {
 	perByte, _ := b.params.GPerByte.Float64()
 	bytes := float64(p.SendBytes) * perByte
 	a.transfer = bytes / (bytes + float64(p.Sends)*float64(b.params.L+2*b.params.Overhead+b.params.Gap))
+	a.elapsed = p.LatestRelease()
 	computed := uint64(0)
 	for i := range p.Ops {
 		op := &p.Ops[i]
@@ -164,7 +165,7 @@ func (b *backend) adviser(p *sim.Program, env *sim.Env) *adviser {
 		if !op.IsMessage() {
 			computed += op.Size * uint64(p.Unit)
 		}
-		a.elapsed = max(a.elapsed, computed, op.Ready)
+		a.elapsed = max(a.elapsed, computed)
 	}
 	return a
 }

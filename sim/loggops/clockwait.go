@@ -7,9 +7,10 @@ import (
 
 // Kinds of waiting for a clock.
 const (
-	calcWaits    = 1 // for a stream
-	sendWaits    = 2 // for a stream and the sending side of a NIC
-	messageWaits = 3 // for a stream and the receiving side of a NIC
+	calcWaits    = iota // for a stream
+	sendWaits           // for a stream and the sending side of a NIC
+	messageWaits        // for a stream and the receiving side of a NIC
+	waitKinds
 )
 
 // opWaited and messageWaited are flags in Op.Flags: the op, or the message of a send, has waited for a clock.
@@ -18,39 +19,47 @@ const (
 	messageWaited uint8 = 1 << 5
 )
 
-// clockWaits are the ops and messages of a host that wait for its clocks, with one line per kind, stream and NIC.
+// clockLines are the ops and messages that wait for clocks, with one line per kind, stream and NIC of every host.
 //
 // In the reference, all waiting events return to the queue whenever the clock advances, each with its own number. Only
 // the event with the lowest number can be next. Here the queue contains an event for that one only, and the others wait
 // in line. After it has run, the next in line gets an event for the time when the clocks are free again, since the
 // reference's earlier attempts would fail. This requires that clocks never go backwards.
-type clockWaits []clockLine
+type clockLines []clockLine
 
-// clockLine is a min-heap, by number, of the events that wait for the same clocks.
+// clockLine is the events that wait for the same clocks. The zero value is empty.
 type clockLine struct {
-	kind, nic uint8
-	stream    uint16
-	keys      []uint64 // keys of the events; see event.Event
-	due       uint64   // time of the valid event of the first entry; its other events are invalid
-	renumber  bool     // some events have provisional numbers of a shard; see shards
+	first    uint64   // lowest key; see event.Event
+	due      uint64   // time of the valid event of first; its other events are invalid
+	others   []uint64 // other keys, a min-heap
+	waiting  uint32   // number of keys
+	renumber bool     // some events have provisional numbers of a shard; see shards
 }
 
-// line returns the line for a kind, stream and NIC.
-func (w *clockWaits) line(kind uint8, stream uint16, nic uint8) *clockLine {
-	lines := *w
-	for k := range lines {
-		if l := &lines[k]; l.kind == kind && l.stream == stream && l.nic == nic {
-			return l
-		}
+// newClockLines returns the lines of all hosts, or nil if there are too many.
+func newClockLines(p *sim.Program, c *hostClocks) clockLines {
+	n := (len(c.times) - 2*c.nics*p.Ranks()) * c.nics * waitKinds
+	if n > 1<<20+p.NumOps() {
+		return nil
 	}
-	*w = append(lines, clockLine{kind: kind, stream: stream, nic: nic})
-	return &(*w)[len(lines)]
+	return make(clockLines, n)
+}
+
+// line returns the line for a kind of waiting and the clocks of an op, on a host.
+func (s *loggopsim) line(kind int, host uint32, op *sim.Op) *clockLine {
+	c := &s.clock
+	stream := c.base(host) - 2*c.nics*int(host) + int(op.Stream) // among the streams of all hosts
+	nic := 0
+	if kind != calcWaits {
+		nic = int(op.NIC)
+	}
+	return &s.lines[(stream*c.nics+nic)*waitKinds+kind]
 }
 
 // turn decides whether the event of an op or message occurs now. The event needs clocks of host that are free from time
 // free. If it must wait, turn queues it. It returns the line in which the event has waited, or nil; the caller must
 // pass the line to wakeNext after the event has occurred.
-func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, free uint64) (*clockLine, bool) {
+func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind int, free uint64) (*clockLine, bool) {
 	waited := opWaited
 	if kind == messageWaits {
 		waited = messageWaited
@@ -59,23 +68,16 @@ func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, fre
 		if free <= e.Time {
 			return nil, true
 		}
-		if s.waits == nil {
+		if s.lines == nil {
 			s.push(event.Event{Time: free, Key: e.Key})
 			return nil, false
 		}
 		op.Flags |= waited
-		line := s.waits[host].line(kind, op.Stream, nicOf(kind, op))
-		if s.shard != nil && !line.renumber {
-			line.renumber = true
-			s.shard.dirty = append(s.shard.dirty, host)
-		}
-		if line.push(e.Key) {
-			s.wake(line, free)
-		}
+		s.join(s.line(kind, host, op), e.Key, free)
 		return nil, false
 	}
-	line := s.waits[host].line(kind, op.Stream, nicOf(kind, op))
-	if len(line.keys) == 0 || line.keys[0] != e.Key || line.due != e.Time {
+	line := s.line(kind, host, op)
+	if line.waiting == 0 || line.first != e.Key || line.due != e.Time {
 		return nil, false // invalid: another event precedes it and will wake it, or it has occurred
 	}
 	if free > e.Time {
@@ -86,18 +88,33 @@ func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind uint8, fre
 	return line, true
 }
 
-// nicOf returns the NIC of an event, 0 for calcs.
-func nicOf(kind uint8, op *sim.Op) uint8 {
-	if kind == calcWaits {
-		return 0
+// join adds an event to a line whose clocks are free from time free.
+func (s *loggopsim) join(line *clockLine, key, free uint64) {
+	if s.shard != nil && !line.renumber {
+		line.renumber = true
+		s.shard.dirty = append(s.shard.dirty, line)
 	}
-	return op.NIC
+	if line.push(key) {
+		s.wake(line, free)
+	}
+}
+
+// drawInLine is draw for one of several ops of a kind that became ready together and need the same clocks: all of them
+// wait in line from the start, since they can only occur one after the other.
+func (s *loggopsim) drawInLine(t uint64, i uint32, op *sim.Op) {
+	kind := calcWaits
+	if op.Flags&sim.IsSend != 0 {
+		kind = sendWaits
+	}
+	op.Flags |= opWaited
+	s.join(s.line(kind, op.Rank, op), s.sequence<<32|uint64(i), t)
+	s.sequence++
 }
 
 // wakeNext queues an event for the next in line, if any, at the current time t or when its clocks are free, whichever
 // is later.
 func (s *loggopsim) wakeNext(line *clockLine, t, free uint64) {
-	if line != nil && len(line.keys) > 0 {
+	if line != nil && line.waiting > 0 {
 		s.wake(line, max(t, free))
 	}
 }
@@ -105,30 +122,44 @@ func (s *loggopsim) wakeNext(line *clockLine, t, free uint64) {
 // wake queues an event for the first in line.
 func (s *loggopsim) wake(line *clockLine, t uint64) {
 	line.due = t
-	s.push(event.Event{Time: t, Key: line.keys[0]})
+	s.push(event.Event{Time: t, Key: line.first})
 }
 
 // push adds an event and reports whether it is now the first.
 func (l *clockLine) push(key uint64) bool {
-	l.keys = append(l.keys, key)
-	i := len(l.keys) - 1
+	l.waiting++
+	if l.waiting == 1 {
+		l.first = key
+		return true
+	}
+	first := key < l.first
+	if first {
+		key, l.first = l.first, key
+	}
+	l.others = append(l.others, key)
+	i := len(l.others) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
-		if l.keys[parent] < key {
+		if l.others[parent] < key {
 			break
 		}
-		l.keys[i] = l.keys[parent]
+		l.others[i] = l.others[parent]
 		i = parent
 	}
-	l.keys[i] = key
-	return i == 0
+	l.others[i] = key
+	return first
 }
 
 // pop removes the first event.
 func (l *clockLine) pop() {
-	last := len(l.keys) - 1
-	key := l.keys[last]
-	l.keys = l.keys[:last]
+	l.waiting--
+	last := len(l.others) - 1
+	if last < 0 {
+		return
+	}
+	l.first = l.others[0]
+	key := l.others[last]
+	l.others = l.others[:last]
 	if last == 0 {
 		return
 	}
@@ -138,14 +169,14 @@ func (l *clockLine) pop() {
 		if child >= last {
 			break
 		}
-		if child+1 < last && l.keys[child+1] < l.keys[child] {
+		if child+1 < last && l.others[child+1] < l.others[child] {
 			child++
 		}
-		if key < l.keys[child] {
+		if key < l.others[child] {
 			break
 		}
-		l.keys[i] = l.keys[child]
+		l.others[i] = l.others[child]
 		i = child
 	}
-	l.keys[i] = key
+	l.others[i] = key
 }

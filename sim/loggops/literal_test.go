@@ -91,6 +91,9 @@ func (s *literal) flushBoth(host, other uint32) {
 func (s *literal) release(ops, ready []uint32) []uint32 {
 	for _, i := range ops {
 		op := &s.p.Ops[i]
+		if op.Flags&hasRun != 0 {
+			continue // see hasRun
+		}
 		op.Waits--
 		if op.Waits == 0 {
 			ready = append(ready, i)
@@ -113,7 +116,7 @@ func (s *literal) calc(e event.Event, i uint32, op *sim.Op) error {
 	s.run(op)
 	*cpu = end + noise
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
-	s.ready = s.release(s.p.Dependents(i), s.ready)
+	s.ready = s.release(s.p.AppendDependents(nil, i), s.ready)
 	s.flush(s.ready, false)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
 	return nil
@@ -139,7 +142,7 @@ func (s *literal) send(e event.Event, i uint32, op *sim.Op) error {
 	*gs = t + s.n.g + x*s.n.G
 	s.draw(t+s.n.o+s.n.L, i|isMessage)
 	if op.Size <= uint64(s.n.S) {
-		s.ready = s.release(s.p.Dependents(i), s.ready)
+		s.ready = s.release(s.p.AppendDependents(nil, i), s.ready)
 	}
 	s.flush(s.ready, false)
 	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
@@ -161,7 +164,7 @@ func (s *literal) recv(t uint64, i uint32, op *sim.Op) {
 		s.releaseSend(t, m, op.Rank, op)
 		s.transfer(op.Rank, sender, m, i, t, op.Size) // the reference swaps the ends here
 	}
-	s.ready = s.release(s.p.Dependents(i), s.ready)
+	s.ready = s.release(s.p.AppendDependents(nil, i), s.ready)
 	s.flushBoth(op.Rank, sender)
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
 }
@@ -193,7 +196,7 @@ func (s *literal) message(e event.Event, m uint32, send *sim.Op) error {
 	if send.Size > uint64(s.n.S) {
 		s.releaseSend(t, m, host, send)
 	}
-	s.ready = s.release(s.p.Dependents(i), s.ready)
+	s.ready = s.release(s.p.AppendDependents(nil, i), s.ready)
 	s.flushBoth(host, send.Rank)
 	s.transfer(send.Rank, host, m, i, t, send.Size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
@@ -206,9 +209,9 @@ func (s *literal) message(e event.Event, m uint32, send *sim.Op) error {
 func (s *literal) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {
-		s.ready = s.release(s.p.Dependents(m), s.ready)
+		s.ready = s.release(s.p.AppendDependents(nil, m), s.ready)
 	} else {
-		s.remote = s.release(s.p.Dependents(m), s.remote)
+		s.remote = s.release(s.p.AppendDependents(nil, m), s.remote)
 	}
 	cpu, gs, _ := s.clocks(sender, named.Stream, named.NIC)
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
@@ -217,7 +220,7 @@ func (s *literal) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 // takeMessage removes the first message that fits the receive, sim.NoOp if there is none.
 func (s *literal) takeMessage(w *sim.List, recv *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
-	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link {
+	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link() {
 		if s.fits(recv, &s.p.Ops[m]) {
 			w.Remove(s.p.Ops, m, prev)
 			return m
@@ -229,7 +232,7 @@ func (s *literal) takeMessage(w *sim.List, recv *sim.Op) uint32 {
 // takeReceive removes the first receive that the message fits, sim.NoOp if there is none.
 func (s *literal) takeReceive(w *sim.List, send *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
-	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link {
+	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link() {
 		if s.fits(&s.p.Ops[i], send) {
 			w.Remove(s.p.Ops, i, prev)
 			return i

@@ -1,27 +1,27 @@
 package loggops
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
-	"slices"
 
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/event"
 )
 
 // loggopsim reproduces spcl/LogGOPSim (commit 76451de) with faster data structures. The reference returns an op or
-// message whose clock is busy to the queue again and again; here it waits at the clock (see waits). The reference
+// message whose clock is busy to the queue again and again; here it waits at the clock (see clockLines). The reference
 // searches lists of receives and messages; here a hash table finds them (sim.Matcher). If the conditions of a data
 // structure are not met, loggopsim uses the reference's method.
 type loggopsim struct {
 	*reference
-	queue event.Wheel
-	shard *shard       // the shard that this is part of; nil: the replay is not divided
-	waits []clockWaits // by host; nil: events return to the queue
+	queue    event.Wheel
+	grain    uint       // of the queue
+	prefetch bool       // see prefetchNext
+	shard    *shard     // the shard that this is part of; nil: the replay is not divided
+	lines    clockLines // nil: events return to the queue
 
 	matchers []sim.Matcher // by host; nil: search the lists
-	stamps   uint64        // number of receives and messages that have waited for a partner; see stamped
 
 	unexpected []sim.List // by host: waiting messages
 	posted     []sim.List // by host: waiting receives
@@ -44,12 +44,16 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	return s.outcome(s.unmatched()), nil
 }
 
+// mostGrain limits the length of a bucket.
+const mostGrain = 20
+
 func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) {
 	r, err := newReference(p, n, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &loggopsim{reference: r}
+	s := &loggopsim{reference: r, grain: grain(p, n)}
+	s.queue = *event.NewWheel(s.grain)
 	if p.Plain {
 		s.matchers = make([]sim.Matcher, p.Ranks())
 		for host := range s.matchers {
@@ -58,12 +62,25 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	} else {
 		s.unexpected, s.posted = newLists(p.Ranks()), newLists(p.Ranks())
 	}
+	s.prefetch = p.Ranks() >= prefetchRanks
 	if clocksAdvance(p, n, r.noise) {
-		s.waits = make([]clockWaits, p.Ranks())
+		s.lines = newClockLines(p, &r.clock)
 	} else {
 		s.watched = true
 	}
 	return s, nil
+}
+
+// grain returns the grain of the event queue. The near buckets cover a typical calc and a typical message, and a bucket
+// has a few events if each rank has a few in that time. Both were found by measurement.
+func grain(p *sim.Program, n nanoseconds) uint {
+	const nearBuckets, perRank = 6000, 2
+	sends := float64(max(1, p.Sends))
+	calcs := max(1, float64(p.NumOps())-2*sends)
+	typical := float64(p.CalcTime)/calcs + float64(n.L) + 2*float64(n.o) + float64(n.g) +
+		float64(p.SendBytes)/sends*float64(n.G)
+	bucket := typical / float64(min(nearBuckets, max(1, p.Ranks()/perRank)))
+	return uint(min(bits.Len64(uint64(min(bucket, math.MaxUint32))), mostGrain))
 }
 
 // begin queues the ops that are ready at the start.
@@ -91,6 +108,9 @@ func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 		if s.queue.Len() == 0 {
 			return true, nil
 		}
+		if s.prefetch {
+			s.prefetchNext()
+		}
 		e := s.queue.Pop()
 		if s.watched {
 			s.watchEvent(e)
@@ -106,6 +126,28 @@ func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 func (s *loggopsim) watchEvent(e event.Event) {
 	i := e.Payload() &^ isMessage
 	s.watch(e.Time, i, s.place(e))
+}
+
+// prefetchRanks is the number of ranks from which prefetches are worth their time, since the state of all ranks exceeds
+// the second-level cache.
+const prefetchRanks = 4096
+
+// prefetchNext prefetches the op of an event soon to occur, and the state of the host of an earlier one.
+func (s *loggopsim) prefetchNext() {
+	if payload, ok := s.queue.Peek(6); ok {
+		cpu.Prefetch(s.p.Ops, payload&^isMessage)
+	}
+	if payload, ok := s.queue.Peek(3); ok {
+		op := &s.p.Ops[payload&^isMessage]
+		host := op.Rank
+		if payload&isMessage != 0 {
+			host = uint32(op.Peer)
+		}
+		cpu.Prefetch(s.clock.times, uint32(s.clock.base(host)))
+		if s.matchers != nil {
+			cpu.Prefetch(s.matchers, host)
+		}
+	}
 }
 
 // handle handles an event.
@@ -176,19 +218,33 @@ func (s *loggopsim) push(e event.Event) {
 // run.
 func (s *loggopsim) flush(ready []uint32, atStart bool) {
 	sortByType(ready, s.p.Ops)
-	for _, i := range ready {
-		t := uint64(0)
-		if !atStart {
-			op := &s.p.Ops[i]
-			s.p.PrefetchDependents(op)
-			cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-			t = *cpu
-			if op.Flags&sim.IsSend != 0 {
-				t = max(t, *gs)
-			}
+	if atStart {
+		for _, i := range ready {
+			s.draw(0, i)
 		}
-		s.draw(t, i)
+		return
 	}
+	for k, i := range ready {
+		op := &s.p.Ops[i]
+		s.p.PrefetchDependents(i, op)
+		cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+		t := *cpu
+		if op.Flags&sim.IsSend != 0 {
+			t = max(t, *gs)
+		}
+		if s.lines != nil && op.Flags&sim.IsRecv == 0 && (k+1 < len(ready) && sameClocks(op, &s.p.Ops[ready[k+1]]) ||
+			k > 0 && sameClocks(op, &s.p.Ops[ready[k-1]])) {
+			s.drawInLine(t, i, op)
+		} else {
+			s.draw(t, i)
+		}
+	}
+}
+
+// sameClocks reports whether two ops of a host, both sends or both calcs, need the same clocks.
+func sameClocks(a, b *sim.Op) bool {
+	return (a.Flags^b.Flags)&(sim.IsSend|sim.IsRecv) == 0 && a.Stream == b.Stream &&
+		(a.NIC == b.NIC || a.Flags&sim.IsSend == 0)
 }
 
 // flushBoth flushes the current host and the event's other host, the lower one first.
@@ -204,10 +260,14 @@ func (s *loggopsim) flushBoth(host, other uint32) {
 	}
 }
 
-// release marks a dependency of each op as met, and appends the ops without further dependencies to ready.
-func (s *loggopsim) release(ops, ready []uint32) []uint32 {
-	for _, i := range ops {
+// started marks the start of op i at its start dependents, and returns those without further dependencies.
+func (s *loggopsim) started(i uint32) []uint32 {
+	ready := s.ready[:0]
+	for _, i := range s.p.StartDependents(i) {
 		op := &s.p.Ops[i]
+		if op.Flags&hasRun != 0 {
+			continue // see hasRun
+		}
 		op.Waits--
 		if op.Waits == 0 {
 			ready = append(ready, i)
@@ -229,8 +289,8 @@ func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
 	}
 	s.run(op)
 	*cpu = end + noise
-	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
-	s.ready = s.release(s.p.Dependents(i), s.ready)
+	s.ready = s.started(i)
+	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flush(s.ready, false)
 	s.wakeNext(w, e.Time, *cpu)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
@@ -250,14 +310,14 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	}
 	s.run(op)
 	s.depart(i, t)
-	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
+	s.ready = s.started(i)
 	x := op.Size - 1
 	busy := t + s.n.o + x*s.n.O
 	*cpu = busy + noise
 	*gs = t + s.n.g + x*s.n.G
 	s.draw(t+s.n.o+s.n.L, i|isMessage)
 	if op.Size <= uint64(s.n.S) {
-		s.ready = s.release(s.p.Dependents(i), s.ready)
+		s.ready = s.p.Release(s.ready, i, hasRun)
 	}
 	s.flush(s.ready, false)
 	s.wakeNext(w, t, max(*cpu, *gs))
@@ -268,7 +328,7 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 
 func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(op)
-	s.ready, s.remote = s.release(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
+	s.ready, s.remote = s.started(i), s.remote[:0]
 	m := s.post(i, op)
 	if m == sim.NoOp {
 		s.flush(s.ready, false)
@@ -279,7 +339,7 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 		s.releaseSend(t, m, op.Rank, op)
 		s.transfer(op.Rank, sender, m, i, t, op.Size) // the reference swaps the ends here
 	}
-	s.ready = s.release(s.p.Dependents(i), s.ready)
+	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flushBoth(op.Rank, sender)
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
 }
@@ -311,7 +371,7 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	if send.Size > uint64(s.n.S) {
 		s.releaseSend(t, m, host, send)
 	}
-	s.ready = s.release(s.p.Dependents(i), s.ready)
+	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flushBoth(host, send.Rank)
 	s.wakeNext(w, t, max(*cpu, *gr))
 	s.transfer(send.Rank, host, m, i, t, send.Size)
@@ -325,9 +385,9 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if sender == host {
-		s.ready = s.release(s.p.Dependents(m), s.ready)
+		s.ready = s.p.Release(s.ready, m, hasRun)
 	} else {
-		s.remote = s.release(s.p.Dependents(m), s.remote)
+		s.remote = s.p.Release(s.remote, m, hasRun)
 	}
 	cpu, gs, _ := s.clocks(sender, named.Stream, named.NIC)
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
@@ -338,11 +398,7 @@ func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
 	if s.matchers == nil {
 		return s.takeMessage(&s.unexpected[op.Rank], i, op)
 	}
-	m := s.matchers[op.Rank].Post(i, op)
-	if m == sim.NoOp {
-		s.stamped(i)
-	}
-	return m
+	return s.matchers[op.Rank].Post(i, op)
 }
 
 // arrive returns the first receive that message m matches. If there is none, the message waits.
@@ -350,23 +406,13 @@ func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
 	if s.matchers == nil {
 		return s.takeReceive(&s.posted[send.Peer], m, send)
 	}
-	i := s.matchers[send.Peer].Arrive(m, send)
-	if i == sim.NoOp {
-		s.stamped(m)
-	}
-	return i
-}
-
-// stamped records in Op.Ready the order in which receives and messages started to wait.
-func (s *loggopsim) stamped(i uint32) {
-	s.p.Ops[i].Ready = s.stamps
-	s.stamps++
+	return s.matchers[send.Peer].Arrive(m, send)
 }
 
 // takeMessage is post with a linear search.
 func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
-	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link {
+	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link() {
 		if s.fits(recv, &s.p.Ops[m]) {
 			w.Remove(s.p.Ops, m, prev)
 			return m
@@ -379,7 +425,7 @@ func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
 // takeReceive is arrive with a linear search.
 func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
-	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link {
+	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link() {
 		if s.fits(&s.p.Ops[i], send) {
 			w.Remove(s.p.Ops, i, prev)
 			return i
@@ -409,11 +455,9 @@ func (s *loggopsim) unmatched() (unexpected, posted [][]uint32) {
 		}
 		return unexpected, posted
 	}
-	unexpected, posted = sim.UnmatchedOf(s.matchers)
-	byStamp := func(a, b uint32) int { return cmp.Compare(s.p.Ops[a].Ready, s.p.Ops[b].Ready) }
-	for host := range unexpected {
-		slices.SortFunc(unexpected[host], byStamp)
-		slices.SortFunc(posted[host], byStamp)
+	unexpected, posted = make([][]uint32, len(s.matchers)), make([][]uint32, len(s.matchers))
+	for host := range s.matchers {
+		unexpected[host], posted[host] = s.matchers[host].Unmatched()
 	}
 	return unexpected, posted
 }

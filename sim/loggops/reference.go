@@ -31,6 +31,7 @@ type reference struct {
 
 	ready  []uint32 // ops of the current host that became ready in the current event
 	remote []uint32 // ops of the event's other host that became ready
+	after  []uint32 // scratch space of dependents
 
 	// By send op: its start and, once its message is unexpected, the message's arrival, as in the references; nil
 	// without a timeline.
@@ -61,10 +62,7 @@ const checkEvents = 1 << 16
 // clocks returns the clocks of a stream and a NIC of a host.
 func (r *reference) clocks(host uint32, stream uint16, nic uint8) (cpu, gs, gr *uint64) {
 	c := &r.clock
-	base := int(host) * c.stride
-	if c.first != nil {
-		base = c.first[host]
-	}
+	base := c.base(host)
 	k := base + 2*int(nic)
 	return &c.times[base+2*c.nics+int(stream)], &c.times[k], &c.times[k+1]
 }
@@ -96,6 +94,14 @@ func newHostClocks(p *sim.Program) (hostClocks, error) {
 	}
 	c.times = make([]uint64, c.first[ranks])
 	return c, nil
+}
+
+// base returns the index of a host's first clock.
+func (c *hostClocks) base(host uint32) int {
+	if c.first != nil {
+		return c.first[host]
+	}
+	return int(host) * c.stride
 }
 
 // finish returns the latest stream clock of a host.
@@ -185,7 +191,8 @@ func (r *reference) roots(rank int) []uint32 {
 	return r.ready
 }
 
-// hasRun is a flag in Op.Flags: the op has run.
+// hasRun is a flag in Op.Flags: the op has run. The references end a send twice if it is eager and its receive has more
+// than S bytes. An op that has run ignores the second end, and its Op.Link remains.
 const hasRun uint8 = 1 << 7
 
 // run records that an op runs.
@@ -197,6 +204,12 @@ func (r *reference) run(op *sim.Op) {
 		r.messages++
 		r.bytes += op.Size
 	}
+}
+
+// dependents returns the ops that depend on the end of op i, in memory that the next call reuses.
+func (r *reference) dependents(i uint32) []uint32 {
+	r.after = r.p.AppendDependents(r.after[:0], i)
+	return r.after
 }
 
 // outcome returns the outcome of the replay. The lists contain the waiting messages and receives of each host.
@@ -248,7 +261,7 @@ func newLists(n int) []sim.List {
 // list returns the ops of a list.
 func (r *reference) list(l sim.List) []uint32 {
 	var ops []uint32
-	for i := l.Head; i != sim.NoOp; i = r.p.Ops[i].Link {
+	for i := l.Head; i != sim.NoOp; i = r.p.Ops[i].Link() {
 		ops = append(ops, i)
 	}
 	return ops

@@ -46,10 +46,10 @@ type shard struct {
 	// Target of loggopsim's pointer, inline so that threads do not share cache lines that they write.
 	own reference
 
-	base  uint64   // first number drawn in the current window
-	end   uint64   // end of the current window
-	mine  *report  // report on the current window
-	dirty []uint32 // hosts at which an event started to wait at a clock in the window
+	base  uint64       // first number drawn in the current window
+	end   uint64       // end of the current window
+	mine  *report      // report on the current window
+	dirty []*clockLine // lines in which an event started to wait in the window
 
 	// Double buffer: other shards read the report of a window while this shard may already run the next one.
 	reports [2]report
@@ -79,7 +79,7 @@ const maxShards = 4
 
 // divisible reports whether the replay can be divided into shards.
 func (s *loggopsim) divisible() bool {
-	return s.waits != nil && s.matchers != nil && s.timeline == nil && s.p.Streams <= 1 && s.p.Ranks() > 1 &&
+	return s.lines != nil && s.matchers != nil && s.timeline == nil && s.p.Streams <= 1 && s.p.Ranks() > 1 &&
 		s.p.LargestMessage <= uint64(s.n.S) && s.n.o+s.n.L > 0
 }
 
@@ -126,8 +126,9 @@ func (s *loggopsim) divide(n int) *shards {
 	first := s.p.Divide(n)
 	for k := range n {
 		sh := &shard{all: all, index: k, first: uint32(first[k]), last: uint32(first[k+1]), own: *s.reference}
-		sh.own.ready, sh.own.remote = nil, nil
-		sh.loggopsim = loggopsim{reference: &sh.own, shard: sh, waits: s.waits, matchers: s.matchers}
+		sh.own.ready, sh.own.remote, sh.own.after = nil, nil, nil
+		sh.loggopsim = loggopsim{reference: &sh.own, shard: sh, lines: s.lines, matchers: s.matchers,
+			queue: *event.NewWheel(s.grain)}
 		all.of = append(all.of, sh)
 	}
 	return all
@@ -137,7 +138,7 @@ func (s *loggopsim) divide(n int) *shards {
 func (a *shards) distribute(s *loggopsim) {
 	a.start = s.queue.NotBefore()
 	for _, sh := range a.of {
-		sh.base, sh.stamps = s.sequence, s.stamps
+		sh.base = s.sequence
 		sh.progress = sim.Progress{Func: s.progress.Func}
 		sh.messages, sh.bytes = 0, 0
 		sh.queue.Rewind()
@@ -184,7 +185,6 @@ func (a *shards) replay(s *loggopsim, proceed func(drawn uint64, windows int, to
 		s.progress.Add(&sh.progress)
 		s.messages += sh.messages
 		s.bytes += sh.bytes
-		s.stamps = max(s.stamps, sh.stamps)
 		for sh.queue.Len() > 0 {
 			s.queue.Push(sh.queue.Pop())
 		}
@@ -259,16 +259,11 @@ func (sh *shard) exchange(half int) (start uint64, stop bool) {
 		stop = stop || r.stop || r.failed != nil
 	}
 	next := sh.mergeDrawings(half)
-	for _, host := range sh.dirty {
-		for k := range sh.waits[host] {
-			line := &sh.waits[host][k]
-			if !line.renumber {
-				continue
-			}
-			line.renumber = false
-			for i, key := range line.keys {
-				line.keys[i] = sh.real(key, sh.index)
-			}
+	for _, line := range sh.dirty {
+		line.renumber = false
+		line.first = sh.real(line.first, sh.index)
+		for i, key := range line.others {
+			line.others[i] = sh.real(key, sh.index)
 		}
 	}
 	sh.dirty = sh.dirty[:0]

@@ -32,6 +32,8 @@ type atlahs struct {
 	changed  rankSet    // ranks with activity since the last enqueueReady
 	ready    [][]uint32 // by rank: ops without open dependencies that are not in queue
 
+	dependents []uint32 // scratch space of end
+
 	inFlight    int  // messages in flight
 	running     int  // calcs and wake timers in the network
 	morePending bool // the network has more events at the current time
@@ -332,7 +334,8 @@ func (s *atlahs) begin(i uint32, op *sim.Op) {
 func (s *atlahs) end(i uint32, op *sim.Op) {
 	op.Flags |= opEnded
 	s.changed.add(op.Rank)
-	s.release(s.p.Dependents(i))
+	s.dependents = s.p.AppendDependents(s.dependents[:0], i)
+	s.release(s.dependents)
 }
 
 func (s *atlahs) release(ops []uint32) {
