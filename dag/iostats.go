@@ -2,7 +2,6 @@ package dag
 
 import (
 	"cmp"
-	"math"
 	"math/bits"
 	"slices"
 )
@@ -21,28 +20,32 @@ type IOStats struct {
 	Hot      []IOUnit     `json:"hot_units"`        // at most 10, in descending order of requests
 }
 
-// IOCounts counts requests. Sums of bytes saturate at 2^63-1.
+// IOCounts counts requests.
 type IOCounts struct {
 	Reads      int64 `json:"reads"`
 	Writes     int64 `json:"writes"`
-	ReadBytes  int64 `json:"read_bytes"`
-	WriteBytes int64 `json:"write_bytes"`
+	ReadBytes  Total `json:"read_bytes"`
+	WriteBytes Total `json:"write_bytes"`
 }
 
 // Total returns the number of requests.
 func (c *IOCounts) Total() int64 { return c.Reads + c.Writes }
 
-// Bytes returns the bytes of all requests, at most 2^63-1.
-func (c *IOCounts) Bytes() int64 { return c.ReadBytes + min(c.WriteBytes, math.MaxInt64-c.ReadBytes) }
+// Bytes returns the bytes of all requests.
+func (c *IOCounts) Bytes() Total {
+	all := c.ReadBytes
+	all.addSum(c.WriteBytes)
+	return all
+}
 
 func (c *IOCounts) add(write bool, bytes int64) {
 	if write {
 		c.Writes++
-		c.WriteBytes += min(bytes, math.MaxInt64-c.WriteBytes)
+		c.WriteBytes.add(bytes)
 		return
 	}
 	c.Reads++
-	c.ReadBytes += min(bytes, math.MaxInt64-c.ReadBytes)
+	c.ReadBytes.add(bytes)
 }
 
 // IOSizes counts the requests with sizes From to To bytes.
@@ -122,7 +125,7 @@ func SummarizeIO(t *Trace) *IOStats {
 	s.Hot = units[:min(len(units), maxIOUnits)]
 	if seconds := float64(span) / float64(Second); seconds > 0 {
 		s.IOPS = float64(s.Requests.Total()) / seconds
-		s.Rate = float64(s.Requests.Bytes()) / seconds
+		s.Rate = s.Requests.Bytes().Float() / seconds
 	}
 	return s
 }

@@ -21,19 +21,19 @@ func TestSummarizeIO(t *testing.T) {
 	got := SummarizeIO(b.Trace())
 	interval := 2*Second + 1
 	want := &IOStats{
-		Requests: IOCounts{Reads: 3, Writes: 1, ReadBytes: 4096 + 8191, WriteBytes: 4095}, Units: 3,
+		Requests: IOCounts{Reads: 3, Writes: 1, ReadBytes: TotalOf(4096, 8191), WriteBytes: TotalOf(4095)}, Units: 3,
 		First: 10 * Second, Last: 50 * Second, IOPS: 0.1, Rate: (4096. + 8191 + 4095) / 40,
 		Sizes: []IOSizes{{0, 0, 1, 0}, {2048, 4095, 0, 1}, {4096, 8191, 2, 0}},
 		Times: make([]IOInterval, 20),
 		Hot: []IOUnit{
-			{0, 3, IOCounts{1, 1, 4096, 4095}}, {0, 2, IOCounts{Reads: 1}}, {1, 7, IOCounts{Reads: 1, ReadBytes: 8191}},
+			{0, 3, IOCounts{1, 1, TotalOf(4096), TotalOf(4095)}}, {0, 2, IOCounts{Reads: 1}}, {1, 7, IOCounts{Reads: 1, ReadBytes: TotalOf(8191)}},
 		},
 	}
 	for k := range want.Times {
 		want.Times[k].Start = 10*Second + Time(k)*interval
 	}
-	want.Times[0].IOCounts = IOCounts{2, 1, 4096, 4095}
-	want.Times[19].IOCounts = IOCounts{Reads: 1, ReadBytes: 8191}
+	want.Times[0].IOCounts = IOCounts{2, 1, TotalOf(4096), TotalOf(4095)}
+	want.Times[19].IOCounts = IOCounts{Reads: 1, ReadBytes: TotalOf(8191)}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v, expected\n%+v", got, want)
 	}

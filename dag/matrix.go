@@ -11,11 +11,11 @@ type Pair struct {
 	Src      int32 `json:"src"`
 	Dst      int32 `json:"dst"`
 	Messages int64 `json:"messages"`
-	Bytes    int64 `json:"bytes"`
+	Bytes    Total `json:"bytes"`
 }
 
 // Matrix returns the pairs of ranks that exchange messages, sorted by Src and Dst. It counts sends. Collectives have
-// no messages before lowering. It skips sends to ranks that do not exist. Bytes saturate at the maximum of int64.
+// no messages before lowering. It skips sends to ranks that do not exist.
 func Matrix(t *Trace) []Pair {
 	rows := make([][]Pair, len(t.Ranks))
 	par.ForWith(len(rows), func() *matrixRow { return newMatrixRow(len(t.Ranks)) }, func(m *matrixRow, i int) {
@@ -27,12 +27,12 @@ func Matrix(t *Trace) []Pair {
 // matrixRow counts the messages of one sender at a time.
 type matrixRow struct {
 	messages []int64 // by receiver; zero between senders
-	bytes    []sum
+	bytes    []Total
 	to       []int32 // receivers of the current sender
 }
 
 func newMatrixRow(ranks int) *matrixRow {
-	return &matrixRow{messages: make([]int64, ranks), bytes: make([]sum, ranks)}
+	return &matrixRow{messages: make([]int64, ranks), bytes: make([]Total, ranks)}
 }
 
 func (m *matrixRow) count(r *Rank, src int32) []Pair {
@@ -51,8 +51,8 @@ func (m *matrixRow) count(r *Rank, src int32) []Pair {
 	slices.Sort(m.to)
 	row := make([]Pair, len(m.to))
 	for i, to := range m.to {
-		row[i] = Pair{Src: src, Dst: to, Messages: m.messages[to], Bytes: m.bytes[to].int64()}
-		m.messages[to], m.bytes[to] = 0, sum{}
+		row[i] = Pair{Src: src, Dst: to, Messages: m.messages[to], Bytes: m.bytes[to]}
+		m.messages[to], m.bytes[to] = 0, Total{}
 	}
 	return row
 }

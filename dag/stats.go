@@ -20,13 +20,13 @@ type Stats struct {
 	Kinds    KindCounts    `json:"ops_by_kind"`
 	Subkinds SubkindCounts `json:"ops_by_subkind"`
 
-	SentBytes       int64    `json:"sent_bytes"`       // of sends
-	ReceivedBytes   int64    `json:"received_bytes"`   // of receives
-	CollectiveBytes int64    `json:"collective_bytes"` // contributed to collectives, by all members
-	MemBytes        int64    `json:"mem_bytes"`
-	IOBytes         int64    `json:"io_bytes"`
+	SentBytes       Total    `json:"sent_bytes"`       // of sends
+	ReceivedBytes   Total    `json:"received_bytes"`   // of receives
+	CollectiveBytes Total    `json:"collective_bytes"` // contributed to collectives, by all members
+	MemBytes        Total    `json:"mem_bytes"`
+	IOBytes         Total    `json:"io_bytes"`
 	CalcTime        *big.Int `json:"calc_ps"` // sum over calcs on all ranks; may exceed MaxTime
-	Flops           int64    `json:"flops"`
+	Flops           Total    `json:"flops"`
 	LastRelease     Time     `json:"last_release_ps"`
 
 	Deps      int64 `json:"deps"`
@@ -111,13 +111,15 @@ type Width struct {
 type CriticalPath struct {
 	Time Time `json:"time_ps"` // at most MaxTime
 	Rank int  `json:"rank"`    // first rank with such a path, -1 if there is none
+	// Longer reports that the path may take longer than Time, which is MaxTime.
+	Longer bool `json:"longer,omitempty"`
 }
 
 // Spread is the minimum, mean and maximum over all ranks.
 type Spread struct {
-	Min  int64   `json:"min"`
+	Min  Total   `json:"min"`
 	Mean float64 `json:"mean"`
-	Max  int64   `json:"max"`
+	Max  Total   `json:"max"`
 }
 
 // Summarize computes the statistics of a trace, on all processors, in time nearly linear in its size. It accepts any
@@ -133,9 +135,9 @@ func Summarize(t *Trace) *Stats {
 	s := all.stats()
 	s.Ranks, s.Nodes, s.Comms, s.Jobs = len(t.Ranks), t.nodes(), len(t.Comms), t.jobs()
 	s.Messages.Median = t.medianMessage(&s.Messages)
-	s.RankOps = spread(ranks, func(r *rankTotals) int64 { return r.ops })
-	s.RankSentBytes = spread(ranks, func(r *rankTotals) int64 { return r.sent })
-	s.RankCalcTime = spread(ranks, func(r *rankTotals) int64 { return r.calc })
+	s.RankOps = spread(ranks, func(r *rankTotals) Total { return r.ops })
+	s.RankSentBytes = spread(ranks, func(r *rankTotals) Total { return r.sent })
+	s.RankCalcTime = spread(ranks, func(r *rankTotals) Total { return r.calc })
 	return s
 }
 
@@ -153,19 +155,25 @@ func (t *Trace) nodes() int {
 
 // rankTotals are the values of one rank that a [Spread] summarizes.
 type rankTotals struct {
-	ops, sent, calc int64
+	ops, sent, calc Total
 }
 
-func spread(ranks []rankTotals, value func(r *rankTotals) int64) Spread {
+func spread(ranks []rankTotals, value func(r *rankTotals) Total) Spread {
 	if len(ranks) == 0 {
 		return Spread{}
 	}
-	var total sum
-	s := Spread{Min: math.MaxInt64, Max: math.MinInt64}
+	var total Total
+	first := value(&ranks[0])
+	s := Spread{Min: first, Max: first}
 	for i := range ranks {
 		v := value(&ranks[i])
-		total.add(v)
-		s.Min, s.Max = min(s.Min, v), max(s.Max, v)
+		total.addSum(v)
+		if v.Compare(s.Min) < 0 {
+			s.Min = v
+		}
+		if v.Compare(s.Max) > 0 {
+			s.Max = v
+		}
 	}
 	s.Mean = total.mean(int64(len(ranks)))
 	return s
@@ -175,8 +183,8 @@ func spread(ranks []rankTotals, value func(r *rankTotals) int64) Spread {
 type tally struct {
 	kinds           KindCounts
 	subkinds        SubkindCounts
-	bytes           [NumKinds]sum
-	calc, flops     sum
+	bytes           [NumKinds]Total
+	calc, flops     Total
 	ops             int64
 	deps, startDeps int64
 	blocked         int64
@@ -211,13 +219,13 @@ func (s *tally) count(r *Rank, id int) rankTotals {
 	s.levels.find(r)
 	s.blocked += s.levels.blocked
 	if depth := s.levels.depth(); depth > 0 {
-		s.peak(Depth{Ops: depth, Rank: id}, s.levels.width(id), CriticalPath{Time: s.levels.last, Rank: id})
+		s.peak(Depth{Ops: depth, Rank: id}, s.levels.width(id), CriticalPath{Time: s.levels.last, Rank: id, Longer: s.levels.last == MaxTime})
 	}
-	return rankTotals{ops: int64(r.Len()), sent: sent.int64(), calc: calc.int64()}
+	return rankTotals{ops: TotalOf(int64(r.Len())), sent: sent, calc: calc}
 }
 
 // countOps adds the counts of single ops. It returns the bytes sent and the time of the calcs, which it does not add.
-func (s *tally) countOps(r *Rank) (sent, calc sum) {
+func (s *tally) countOps(r *Rank) (sent, calc Total) {
 	for i, kind := range r.Kind {
 		if kind >= NumKinds {
 			continue
@@ -292,9 +300,9 @@ func (s *tally) merge(o *tally) {
 func (s *tally) stats() *Stats {
 	stats := &Stats{
 		Ops: s.ops, Kinds: s.kinds, Subkinds: s.subkinds,
-		SentBytes: s.bytes[Send].int64(), ReceivedBytes: s.bytes[Recv].int64(), CollectiveBytes: s.bytes[Coll].int64(),
-		MemBytes: s.bytes[Mem].int64(), IOBytes: s.bytes[IO].int64(),
-		CalcTime: s.calc.big(), Flops: s.flops.int64(), LastRelease: s.lastRelease,
+		SentBytes: s.bytes[Send], ReceivedBytes: s.bytes[Recv], CollectiveBytes: s.bytes[Coll],
+		MemBytes: s.bytes[Mem], IOBytes: s.bytes[IO],
+		CalcTime: s.calc.Big(), Flops: s.flops, LastRelease: s.lastRelease,
 		Deps: s.deps, StartDeps: s.startDeps, BlockedOps: s.blocked,
 		Streams: s.streams, NICs: s.nics,
 		Depth: s.depth, Width: s.width, CriticalPath: s.critical,

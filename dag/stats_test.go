@@ -52,16 +52,17 @@ func TestSummarize(t *testing.T) {
 		Ranks: 3, Nodes: 2, Comms: 2, Jobs: 2, Ops: 19,
 		Kinds:     KindCounts{Calc: 8, Send: 4, Recv: 3, Coll: 1, Mem: 1, IO: 2},
 		Subkinds:  SubkindCounts{Allreduce: 1, Load: 1, Write: 1, Read: 1},
-		SentBytes: 407, ReceivedBytes: 400, CollectiveBytes: 64, MemBytes: 32, IOBytes: 1536,
-		CalcTime: big.NewInt(128), Flops: 11, LastRelease: 99,
+		SentBytes: TotalOf(407), ReceivedBytes: TotalOf(400), CollectiveBytes: TotalOf(64), MemBytes: TotalOf(32),
+		IOBytes:  TotalOf(1536),
+		CalcTime: big.NewInt(128), Flops: TotalOf(11), LastRelease: 99,
 		Deps: 9, StartDeps: 2, Streams: 4, NICs: 2,
 		Messages:      Messages{Count: 4, Min: 0, Median: 7, Mean: 101.75, Max: 300},
 		Depth:         Depth{Ops: 4, Rank: 0},
 		Width:         Width{Ops: 6, Rank: 2, Level: 1},
 		CriticalPath:  CriticalPath{Time: 54, Rank: 1},
-		RankOps:       Spread{Min: 6, Mean: 19.0 / 3, Max: 7},
-		RankSentBytes: Spread{Min: 0, Mean: 407.0 / 3, Max: 400},
-		RankCalcTime:  Spread{Min: 0, Mean: 128.0 / 3, Max: 70},
+		RankOps:       Spread{Min: TotalOf(6), Mean: 19.0 / 3, Max: TotalOf(7)},
+		RankSentBytes: Spread{Mean: 407.0 / 3, Max: TotalOf(400)},
+		RankCalcTime:  Spread{Mean: 128.0 / 3, Max: TotalOf(70)},
 	}
 	got := Summarize(handTrace())
 	if !reflect.DeepEqual(got, want) {
@@ -120,16 +121,17 @@ func TestSummarizeExtremes(t *testing.T) {
 	if want := "55340232221128654824"; s.CalcTime.String() != want { // 3 (2^63 - 2 + 2^63 - 1 - 5)
 		t.Errorf("calc time %v, want %s", s.CalcTime, want)
 	}
-	if s.CriticalPath != (CriticalPath{Time: MaxTime, Rank: 0}) || s.RankCalcTime.Max != math.MaxInt64 {
+	if s.CriticalPath != (CriticalPath{Time: MaxTime, Rank: 0, Longer: true}) || s.RankCalcTime.Max != TotalOf(int64(MaxTime)-1, int64(MaxTime), -5) {
 		t.Errorf("critical path %v, calc time of a rank %v", s.CriticalPath, s.RankCalcTime)
 	}
-	if s.SentBytes != math.MaxInt64 || s.RankSentBytes.Min != math.MaxInt64 || s.Messages.Median != math.MaxInt64-1 {
+	if s.SentBytes.String() != "55340232221128654839" || s.RankSentBytes.Min != TotalOf(math.MaxInt64, math.MaxInt64-1) || s.Messages.Median != math.MaxInt64-1 {
 		t.Errorf("sent bytes %v, by rank %v, messages %v", s.SentBytes, s.RankSentBytes, s.Messages)
 	}
 	if want := float64(math.MaxInt64); s.Messages.Mean != want {
 		t.Errorf("mean message %v, want %v", s.Messages.Mean, want)
 	}
-	if want := []Pair{{0, 0, 2, math.MaxInt64}, {1, 0, 2, math.MaxInt64}, {2, 0, 2, math.MaxInt64}}; !slices.Equal(
+	sent := TotalOf(math.MaxInt64, math.MaxInt64-1)
+	if want := []Pair{{0, 0, 2, sent}, {1, 0, 2, sent}, {2, 0, 2, sent}}; !slices.Equal(
 		Matrix(trace), want) {
 		t.Errorf("matrix %v, want %v", Matrix(trace), want)
 	}
@@ -148,7 +150,7 @@ func TestSummarizeBlocked(t *testing.T) {
 	}
 	all := Summarize(calcs(2, func(_ *Trace, r *Rank) { r.Deps = Edges{End: []uint32{1, 2}, Off: []int32{0, 0}} }))
 	if all.BlockedOps != 2 || all.Depth != (Depth{0, -1}) || all.Width != (Width{0, -1, 0}) ||
-		all.CriticalPath != (CriticalPath{0, -1}) {
+		all.CriticalPath != (CriticalPath{Rank: -1}) {
 		t.Errorf("all blocked: %+v", all)
 	}
 }
@@ -225,7 +227,7 @@ func TestStatsAgainstNaive(t *testing.T) {
 						depth = Depth{l, id}
 					}
 					if f := finish(op); critical.Rank < 0 || f > critical.Time {
-						critical = CriticalPath{f, id}
+						critical = CriticalPath{Time: f, Rank: id}
 					}
 				}
 				for l, count := range counts {
@@ -252,11 +254,8 @@ func TestStatsAgainstNaive(t *testing.T) {
 				if op := trace.Ranks[id].Op(i); op.Kind == Send {
 					key := [2]int32{int32(id), op.Peer}
 					p := naive[key]
-					bytes := new(big.Int).Add(big.NewInt(p.Bytes), big.NewInt(op.Bytes))
-					if !bytes.IsInt64() {
-						bytes.SetInt64(math.MaxInt64)
-					}
-					naive[key] = Pair{key[0], key[1], p.Messages + 1, bytes.Int64()}
+					p.Bytes.add(op.Bytes)
+					naive[key] = Pair{key[0], key[1], p.Messages + 1, p.Bytes}
 				}
 			}
 		}
@@ -274,7 +273,7 @@ func TestStatsAgainstNaive(t *testing.T) {
 }
 
 func TestMatrixOfHandTrace(t *testing.T) {
-	want := []Pair{{0, 1, 2, 400}, {0, 2, 1, 0}, {2, 0, 1, 7}}
+	want := []Pair{{0, 1, 2, TotalOf(400)}, {0, 2, 1, Total{}}, {2, 0, 1, TotalOf(7)}}
 	if got := Matrix(handTrace()); !slices.Equal(got, want) {
 		t.Errorf("matrix %v, want %v", got, want)
 	}
@@ -317,15 +316,15 @@ func TestSum(t *testing.T) {
 	random := rand.New(rand.NewPCG(10, 1))
 	values := []int64{0, 1, -1, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1}
 	for range 1000 {
-		var s sum
+		var s Total
 		want := new(big.Int)
 		for range random.IntN(20) {
 			v := values[random.IntN(len(values))]
 			s.add(v)
 			want.Add(want, big.NewInt(v))
 		}
-		if s.big().Cmp(want) != 0 {
-			t.Fatalf("sum is %v, want %v", s.big(), want)
+		if s.Big().Cmp(want) != 0 {
+			t.Fatalf("sum is %v, want %v", s.Big(), want)
 		}
 		nearest := int64(math.MaxInt64)
 		if want.IsInt64() {
@@ -333,8 +332,8 @@ func TestSum(t *testing.T) {
 		} else if want.Sign() < 0 {
 			nearest = math.MinInt64
 		}
-		if s.int64() != nearest {
-			t.Fatalf("sum %v as int64 is %d, want %d", want, s.int64(), nearest)
+		if s.Int64() != nearest {
+			t.Fatalf("sum %v as int64 is %d, want %d", want, s.Int64(), nearest)
 		}
 	}
 }

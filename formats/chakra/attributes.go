@@ -393,3 +393,26 @@ func isGroupNumber(name string) bool {
 	n, err := strconv.ParseUint(name, 10, 31)
 	return err == nil && n > 0 && name[0] != '0' && name[0] != '+'
 }
+
+// knownNames are the names of attributes with an effect.
+var knownNames = [...]string{hostName, flopsName, tensorName, sizeName, tagName, destName, sourceName, collectiveName,
+	groupName, dimsName, rootName, priorityName}
+
+// resembles reports whether a name differs from a known one in exactly one byte.
+func resembles(name []byte) bool {
+	for _, known := range knownNames {
+		if len(known) != len(name) {
+			continue
+		}
+		differing := 0
+		for i := range name {
+			if name[i] != known[i] {
+				differing++
+			}
+		}
+		if differing == 1 {
+			return true
+		}
+	}
+	return false
+}

@@ -20,6 +20,7 @@ const (
 	tagNotice
 	unknownNotice
 	groupsNotice
+	nameNotice
 
 	numNotices
 )
@@ -39,6 +40,7 @@ var noticeTexts = [numNotices]string{
 	tagNotice:     "node %d is a message without comm_tag, which no simulator accepts; tag 0 is used",
 	unknownNotice: "node %d has fields outside Chakra's schema; they are kept",
 	groupsNotice:  "node %d has the name of a process-group definition, but no valid definition",
+	nameNotice:    "node %d has an attribute whose name differs from one of Chakra's in one letter; it has no effect",
 }
 
 // notices counts the anomalies of the nodes of one or more ranks.

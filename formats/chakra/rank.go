@@ -198,6 +198,9 @@ func (r *rankReader) parseAttrs(k int) error {
 			return r.s.wrongMessage(k, m)
 		}
 		c := columnOf(n.typ, a.name)
+		if c == noColumn && resembles(a.name) {
+			r.notices.add(nameNotice, r.s.name, n.id)
+		}
 		if c == rootColumn && r.o.Compat {
 			c = noColumn // ASTRA-sim does not know it
 		}

@@ -44,6 +44,10 @@ type Format struct {
 	Options      *OptionTable // options of reading; nil: none
 	WriteOptions *OptionTable // options of writing; nil: none
 
+	// Paired reports that files state each message twice, at its send and at its receive, with its size. The ends of a
+	// sound trace agree ([dag.Disagreement]).
+	Paired bool
+
 	// Generates reports that Open opens descriptions of workload models, whose traces are generated during reading.
 	Generates bool
 

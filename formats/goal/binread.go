@@ -59,7 +59,7 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 		return nil, err
 	}
 	var ranks []dag.Rank
-	var used unitMax
+	var used used
 	if in.At != nil {
 		ranks, used, err = readRanks(in, h)
 	} else {
@@ -68,7 +68,7 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 	if err != nil {
 		return nil, err
 	}
-	for _, problem := range []error{h.checkUnits(in.Name, used), h.checkEnd(src, fileEnd)} {
+	for _, problem := range []error{h.checkUnits(in.Name, used.units), h.checkEnd(src, fileEnd)} {
 		switch {
 		case problem == nil:
 		case o.Lenient && errors.As(problem, new(*format.SyntaxError)):
@@ -80,6 +80,9 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 	if err := restoreReleases(ranks, o, nil); err != nil {
 		return nil, format.InFile(in.Name, err)
 	}
+	if used.addressed > 0 {
+		o.Warn("%s: %d calcs have a peer, tag or NIC, which has no effect; the file may be damaged", in.Name, used.addressed)
+	}
 	return newTrace(ranks), nil
 }
 
@@ -88,6 +91,17 @@ type unitMax struct{ cpu, nic uint8 }
 
 func (m unitMax) with(other unitMax) unitMax {
 	return unitMax{max(m.cpu, other.cpu), max(m.nic, other.nic)}
+}
+
+// used sums up the ops of ranks.
+type used struct {
+	units     unitMax
+	addressed int64 // calcs with a peer, tag or NIC
+}
+
+func (u *used) add(v used) {
+	u.units = u.units.with(v.units)
+	u.addressed += v.addressed
 }
 
 // binaryHeader is the part before the sections of the ranks.
@@ -181,12 +195,12 @@ func (h *binaryHeader) checkEnd(src *part, fileEnd int64) error {
 }
 
 // streamRanks reads all ranks sequentially.
-func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, used unitMax, err error) {
+func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, sum used, err error) {
 	var d rankDecoder
 	for i := range h.ends {
 		rank, err := d.decode(src, i, h.ends[i]-h.start(i))
 		if err != nil {
-			return nil, used, err
+			return nil, sum, err
 		}
 		ranks = append(ranks, rank)
 	}
@@ -195,7 +209,7 @@ func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, used unitMax, er
 
 // readRanks reads the ranks of a regular file in parallel. If several have errors, it returns that of the lowest
 // rank.
-func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, used unitMax, err error) {
+func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, sum used, err error) {
 	ranks = make([]dag.Rank, len(h.ends))
 	type reader struct {
 		decoder rankDecoder
@@ -209,9 +223,9 @@ func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, used unitMa
 		return err
 	})
 	for _, r := range readers {
-		used = used.with(r.decoder.used)
+		sum.add(r.decoder.used)
 	}
-	return ranks, used, err
+	return ranks, sum, err
 }
 
 // part reads a part of a file sequentially through a buffer.
@@ -273,7 +287,7 @@ func (p *part) errorAt(offset int64, found any, expected string, args ...any) er
 
 // rankDecoder decodes sections one after the other and reuses its memory.
 type rankDecoder struct {
-	used unitMax // of all ranks so far
+	used used // of all ranks so far
 
 	// The current section.
 	src      *part
@@ -383,6 +397,7 @@ func (d *rankDecoder) decodeRecords(r *dag.Rank) (requires, irequires int64, err
 		d.requires = lengthen(d.requires, end, d.n)
 		d.irequires = lengthen(d.irequires, end, d.n)
 		var units unitMax
+		addressed := int64(0)
 		for i := first; i < end; i++ {
 			rec := b[:recordSize]
 			b = b[recordSize:]
@@ -390,6 +405,9 @@ func (d *rankDecoder) decodeRecords(r *dag.Rank) (requires, irequires int64, err
 			switch {
 			case typ == typeCalc && value <= uint64(maxNanoseconds):
 				duration[i] = dag.Time(value) * dag.Nanosecond
+				if binary.LittleEndian.Uint32(rec[5:])|binary.LittleEndian.Uint32(rec[17:])|uint32(rec[22]) != 0 {
+					addressed++
+				}
 			case (typ == typeSend || typ == typeRecv) && value <= math.MaxInt64:
 				bytes[i] = int64(value)
 			default:
@@ -417,7 +435,7 @@ func (d *rankDecoder) decodeRecords(r *dag.Rank) (requires, irequires int64, err
 		if units.nic > 0 {
 			r.NIC.SetRange(first, d.nic[:count])
 		}
-		d.used = d.used.with(units)
+		d.used.add(used{units, addressed})
 		first = end
 	}
 	r.Kind, r.Peer, r.Tag = kind, compact(peer), compact(tag)

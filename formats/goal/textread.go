@@ -54,13 +54,14 @@ type textReader struct {
 	ranks    []dag.Rank
 	clock    int           // the op of the block before which a comment marks a clock; -1: none
 	clocks   map[int]int32 // by rank: stream of the marked clock
-	done     bool          // whether the last block is closed; the rest is not read
+	done     bool          // whether the last block is closed; only comments may follow
+	ignored  bool          // whether something else follows, which is not read
 }
 
 // read parses a whole file.
 func (r *textReader) read(src io.Reader) error {
 	err := format.EachLines(r.ctx, src, func(lines []byte) error {
-		if err := r.parse(lines); err != nil || !r.done {
+		if err := r.parse(lines); err != nil || !r.ignored {
 			return err
 		}
 		return format.ErrStop
@@ -154,10 +155,17 @@ const statement = `"num_ranks", "rank", "calc", "send", "recv", a label, "}" or 
 func (r *textReader) parse(b []byte) error {
 	var err error
 	lineStart := true
-	for p := 0; p < len(b) && !r.done; {
+	for p := 0; p < len(b); {
 		if r.comment != 0 {
 			p, lineStart = r.skipComment(b, p), false
 			continue
+		}
+		if r.done {
+			if p = skipBlanks(b, p); newline(b, p) < 0 && (b[p] != '/' || b[p+1] != '/' && b[p+1] != '*') {
+				r.warn("%s:%d: text follows the block of the last rank, %d; it is ignored", r.file, r.line, len(r.ranks)-1)
+				r.ignored = true
+				return nil
+			}
 		}
 		if b[p] == ' ' || b[p] == '\t' {
 			p = skipBlanks(b, p)

@@ -237,6 +237,11 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 	if err == nil {
 		err = t.finish()
 	}
+	if err == nil && t.Format.Paired && t.o.Ranks == 0 {
+		if what := dag.Disagreement(trace); what != "" {
+			t.o.Warn("%s: %s; tracecat --check lists ops without a partner", t.Name, what)
+		}
+	}
 	if err == nil && t.o.Ranks > 0 && len(trace.Ranks) != t.o.Ranks {
 		trace, err = t.replicate(trace)
 	}

@@ -138,7 +138,8 @@ func (v *view) listMatrix(out *bufio.Writer, t *dag.Trace) error {
 	out.WriteString("src\tdst\tmessages\tbytes\n")
 	var line []byte
 	for _, pair := range pairs[:v.limit(len(pairs))] {
-		line = appendInts(line[:0], '\t', int64(pair.Src), int64(pair.Dst), pair.Messages, pair.Bytes)
+		line = appendInts(line[:0], '\t', int64(pair.Src), int64(pair.Dst), pair.Messages)
+		line = append(append(line, '\t'), pair.Bytes.String()...)
 		if _, err := out.Write(append(line, '\n')); err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (s *summary) writeStorage(t textTable, all bool) {
 		rate := ""
 		if seconds := float64(end-at.Start) / float64(dag.Second); seconds > 0 {
 			rate = fmt.Sprintf(", %.4g requests/s, %.4g MB/s", float64(at.Total())/seconds,
-				float64(at.Bytes())/seconds/1e6)
+				at.Bytes().Float()/seconds/1e6)
 		}
 		name := ""
 		if i == 0 {

@@ -119,8 +119,8 @@ func (s *summary) writeCounts(t textTable, all bool) {
 		t.row("host ops", "%d", s.HostOps)
 	}
 	t.row("compute time", "%s on all ranks together", formatTime(st.CalcTime))
-	if all || st.Flops > 0 {
-		t.row("flops", "%d", st.Flops)
+	if all || st.Flops.Float() > 0 {
+		t.row("flops", "%v", st.Flops)
 	}
 	t.row("sent", "%s", amount(st.SentBytes))
 	if m := st.Messages; m.Count > 0 {
@@ -179,14 +179,18 @@ func (s *summary) writeShape(t textTable, all bool) {
 		t.row("width", "%d ops, on rank %d, level %d", st.Width.Ops, st.Width.Rank, st.Width.Level)
 	}
 	if st.CriticalPath.Rank >= 0 {
-		t.row("critical path", "%v of computation, on rank %d", st.CriticalPath.Time, st.CriticalPath.Rank)
+		longer := ""
+		if st.CriticalPath.Longer {
+			longer = "at least "
+		}
+		t.row("critical path", "%s%v of computation, on rank %d", longer, st.CriticalPath.Time, st.CriticalPath.Rank)
 	}
 	if all && st.Ranks > 0 {
-		t.row("ops per rank", "%d to %d, mean %s", st.RankOps.Min, st.RankOps.Max, formatMean(st.RankOps.Mean))
-		t.row("sent per rank", "%s to %s, mean %sB", units.FormatSize(st.RankSentBytes.Min),
-			units.FormatSize(st.RankSentBytes.Max), formatMean(st.RankSentBytes.Mean))
-		t.row("compute per rank", "%v to %v, mean %v", dag.Time(st.RankCalcTime.Min), dag.Time(st.RankCalcTime.Max),
-			dag.Time(math.Round(st.RankCalcTime.Mean)))
+		t.row("ops per rank", "%v to %v, mean %s", st.RankOps.Min, st.RankOps.Max, formatMean(st.RankOps.Mean))
+		t.row("sent per rank", "%s to %s, mean %sB", formatSize(st.RankSentBytes.Min),
+			formatSize(st.RankSentBytes.Max), formatMean(st.RankSentBytes.Mean))
+		t.row("compute per rank", "%v to %v, mean %v", formatTime(st.RankCalcTime.Min.Big()), formatTime(st.RankCalcTime.Max.Big()),
+			formatMeanTime(st.RankCalcTime.Mean))
 	}
 }
 
@@ -263,16 +267,32 @@ func shellWord(s string) string {
 }
 
 // amount returns a size, followed by its value to three digits if it is long.
-func amount(bytes int64) string {
-	exact := units.FormatSize(bytes)
+func amount(total dag.Total) string {
+	exact, bytes := formatSize(total), total.Float()
 	if bytes < 10_000 || len(exact) < 7 {
 		return exact
 	}
-	size, units := float64(bytes), "kMGTPE"
+	size, units := bytes, "kMGTPEZYRQ"
 	for size /= 1000; size >= 999.5; size /= 1000 {
 		units = units[1:]
 	}
 	return fmt.Sprintf("%s (%.3g%cB)", exact, size, units[0])
+}
+
+// formatSize formats a number of bytes of any length.
+func formatSize(bytes dag.Total) string {
+	if !bytes.Fits() {
+		return bytes.String() + "B"
+	}
+	return units.FormatSize(bytes.Int64())
+}
+
+// formatMeanTime formats a mean of times, in picoseconds, of any length.
+func formatMeanTime(mean float64) string {
+	if mean >= math.MaxInt64 {
+		return fmt.Sprintf("%.7gs", mean/float64(dag.Second))
+	}
+	return dag.Time(math.Round(mean)).String()
 }
 
 func formatMean(mean float64) string {

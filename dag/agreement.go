@@ -1,0 +1,185 @@
+package dag
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/tracedag/tracedag/internal/par"
+)
+
+// Disagreement describes the first difference between parts of a trace that state the same: a message and its receive,
+// or the parts of the members in a collective. It is "" if there is none. It compares sums of hashes, in time that is
+// small relative to that of reading the trace; [Validate] names the ops.
+//
+// A rank disagrees if the sources, tags and sizes of its receives are not those of the messages sent to it, and if a
+// collective in which all members state the same size (allreduce, reduce, bcast, reduce-scatter) has several. Ranks with
+// wildcards need as many receives as messages. Messages to and from ranks that do not exist are ignored.
+func Disagreement(t *Trace) string {
+	a := agreement{t}
+	if what := a.messages(); what != "" {
+		return what
+	}
+	return a.collectives()
+}
+
+type agreement struct{ trace *Trace }
+
+// ends is a sum over the messages to ranks minus that over their receives.
+type ends struct {
+	count    int64
+	matching uint64 // hashes of source, destination, tag and communicator
+	sized    uint64 // the same, with the size
+	bytes    Total
+	wild     bool // some receive has a wildcard
+}
+
+func (e *ends) zero() bool {
+	return e.count == 0 && (e.wild || e.matching == 0 && e.sized == 0)
+}
+
+// messages compares the messages with the receives of the whole trace, which usually agree, and if they do not or have
+// wildcards, those of each rank.
+func (a *agreement) messages() string {
+	parts := par.ForWith(len(a.trace.Ranks), func() *ends { return new(ends) }, func(total *ends, rank int) {
+		a.each(rank, func(int) *ends { return total })
+	})
+	var total ends
+	for _, p := range parts {
+		total.count += p.count
+		total.matching += p.matching
+		total.sized += p.sized
+		total.wild = total.wild || p.wild
+	}
+	if !total.wild && total.zero() {
+		return ""
+	}
+	byRank := make([]ends, len(a.trace.Ranks))
+	for rank := range a.trace.Ranks {
+		a.each(rank, func(destination int) *ends { return &byRank[destination] })
+	}
+	differing, first := 0, -1
+	for rank := range byRank {
+		if !byRank[rank].zero() {
+			if differing++; differing == 1 {
+				first = rank
+			}
+		}
+	}
+	if differing == 0 {
+		return ""
+	}
+	what := ""
+	switch e := &byRank[first]; {
+	case e.count > 0:
+		what = fmt.Sprintf("rank %d lacks receives for %d of the messages that are sent to it", first, e.count)
+	case e.count < 0:
+		what = fmt.Sprintf("rank %d lacks messages for %d of its receives", first, -e.count)
+	case e.matching != 0:
+		what = fmt.Sprintf("the receives of rank %d have other sources or tags than the messages that are sent to it", first)
+	case e.bytes != Total{}:
+		bytes, how := e.bytes.Big(), "more"
+		if bytes.Sign() < 0 {
+			bytes, how = bytes.Neg(bytes), "less"
+		}
+		what = fmt.Sprintf("the messages to rank %d have %v bytes %s than its receives", first, bytes, how)
+	default:
+		what = fmt.Sprintf("the receives of rank %d have other sizes than the messages that are sent to it", first)
+	}
+	if differing > 1 {
+		what += fmt.Sprintf(" (%d such ranks in all)", differing)
+	}
+	return what
+}
+
+// each adds the messages and receives of a rank to the sums of their destinations.
+func (a *agreement) each(rank int, to func(destination int) *ends) {
+	r, ranks := &a.trace.Ranks[rank], len(a.trace.Ranks)
+	for i, kind := range r.Kind {
+		if kind != Send && kind != Recv {
+			continue
+		}
+		peer, tag, comm, size := r.Peer.At(i), r.Tag.At(i), r.Comm.At(i), r.Bytes.At(i)
+		if kind == Send {
+			if inRange(peer, ranks) {
+				e := to(int(peer))
+				h := hashed(uint64(rank)<<32|uint64(uint32(peer)), uint64(tag), uint64(uint32(comm)))
+				e.wild = e.wild || tag == AnyTag // GOAL has such sends
+				e.count++
+				e.matching += h
+				e.sized += hashed(h, uint64(size), 0)
+				e.bytes.add(size)
+			}
+			continue
+		}
+		e := to(rank)
+		switch {
+		case peer == AnySource || tag == AnyTag:
+			e.wild = true
+			e.count--
+		case inRange(peer, ranks):
+			h := hashed(uint64(uint32(peer))<<32|uint64(rank), uint64(tag), uint64(uint32(comm)))
+			e.count--
+			e.matching -= h
+			e.sized -= hashed(h, uint64(size), 0)
+			e.bytes.addSum(negated(size))
+		}
+	}
+}
+
+// negated returns -v.
+func negated(v int64) Total {
+	if v == 0 {
+		return Total{}
+	}
+	return Total{high: ^(v >> 63), low: -uint64(v)}
+}
+
+// hashed mixes three numbers.
+func hashed(a, b, c uint64) uint64 {
+	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xbf58476d1ce4e5b9)
+	h := high ^ low ^ c*0x94d049bb133111eb
+	high, low = bits.Mul64(h^0xd6e8feb86659fd93, a+0xa0761d6478bd642f)
+	return high ^ low
+}
+
+// collectives compares the sizes of the collectives of each communicator, in the order of the members' ops.
+func (a *agreement) collectives() string {
+	type sequence struct {
+		rank int // the first member
+		kind []Subkind
+		size []int64
+	}
+	first := make(map[int32]*sequence)
+	for rank := range a.trace.Ranks {
+		r := &a.trace.Ranks[rank]
+		if !slices.Contains(r.Kind, Coll) {
+			continue
+		}
+		counts := make(map[int32]int)
+		for i, kind := range r.Kind {
+			if kind != Coll {
+				continue
+			}
+			subkind := r.Subkind.At(i)
+			comm, size := r.Comm.At(i), r.Bytes.At(i)
+			s := first[comm]
+			if s == nil {
+				s = &sequence{rank: rank}
+				first[comm] = s
+			}
+			k := counts[comm]
+			counts[comm]++
+			if s.rank == rank {
+				s.kind, s.size = append(s.kind, subkind), append(s.size, size)
+				continue
+			}
+			oneSize := subkind == Allreduce || subkind == Reduce || subkind == Bcast || subkind == ReduceScatter
+			if oneSize && k < len(s.size) && s.kind[k] == subkind && s.size[k] != size {
+				return fmt.Sprintf("rank %d has %d bytes in its %v, op %d, but rank %d has %d", rank, size, subkind, i, s.rank,
+					s.size[k])
+			}
+		}
+	}
+	return ""
+}
