@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		{WithLimit(limited, NoLimit), 1, []int64{math.MaxInt64}, ""},
 		{nil, 1, []int64{1}, ""},
 		{nil, 1 << 30, []int64{1 << 62}, "4611686018427387904 items"},
-		{WithLimit(nil, 0), 1 << 30, []int64{1 << 62}, "4611686018427387904 items"},
+		{WithLimit(context.Background(), 0), 1 << 30, []int64{1 << 62}, "4611686018427387904 items"},
 	} {
 		err := Check(c.ctx, "items", c.each, c.counts...)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,7 @@
 package htsim
 
 import (
+	"context"
 	"bufio"
 	"fmt"
 	"io"
@@ -138,7 +139,7 @@ func (f *file) keep() bool {
 	if len(triggers) == 0 {
 		return !hasDeps(f.trace)
 	}
-	again, err := build(nil, len(f.trace.Ranks), connections, triggers, func(string, ...any) {})
+	again, err := build(context.Background(), len(f.trace.Ranks), connections, triggers, func(string, ...any) {})
 	return err == nil && sameDeps(f.trace, again)
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -135,7 +136,7 @@ func TestSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := mustParse(t, filepath.Join("testdata", name), o).Source(nil)
+		s, err := mustParse(t, filepath.Join("testdata", name), o).Source(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +195,7 @@ func TestGaussSigma(t *testing.T) {
 		t.Fatal(err)
 	}
 	var syntax *format.SyntaxError
-	_, err = m.Source(nil)
+	_, err = m.Source(context.Background())
 	if err == nil || errors.As(err, &syntax) || !strings.Contains(err.Error(), "gauss-sigma-frac is 0") {
 		t.Errorf("error %v", err)
 	}
@@ -240,7 +241,7 @@ func TestErrors(t *testing.T) {
 		}
 		m, err := parse(file, trace, read(t))
 		if err == nil { // some errors only come when the trace is made
-			_, err = m.Source(nil)
+			_, err = m.Source(context.Background())
 		}
 		checkSyntax(t, trace, file, err)
 		fmt.Fprintf(&got, "%s=> %v\n", trace, err)
@@ -389,7 +390,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v, got\n%s\nwant\n%s", err, attrsAgain, attrs)
 		}
 		if h.Messages < 1000 && h.Tasks < 100 && m.kind != kindHorovod {
-			if s, err := m.Source(nil); err == nil {
+			if s, err := m.Source(context.Background()); err == nil {
 				if _, err := dag.ReadAll(s); err != nil {
 					t.Error(err)
 				}

@@ -2,6 +2,7 @@
 package flowtest
 
 import (
+	"context"
 	"bytes"
 	"fmt"
 	"io"
@@ -161,7 +162,7 @@ func Flows(flows int) *dag.Trace {
 		list[k] = flowio.Flow{Source: random.Int32N(1000), Destination: random.Int32N(1000), Bytes: 1 +
 			random.Int64N(1e6), Start: now}
 	}
-	trace, err := flowio.Trace(nil, 1000, list)
+	trace, err := flowio.Trace(context.Background(), 1000, list)
 	if err != nil {
 		panic(err)
 	}
