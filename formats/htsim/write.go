@@ -1,8 +1,8 @@
 package htsim
 
 import (
-	"context"
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math"

@@ -2,8 +2,8 @@
 package flowtest
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
