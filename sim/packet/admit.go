@@ -12,14 +12,16 @@ func (n *network) admit(pt *port, p uint32) bool {
 		return n.admitTrimming(pt, p)
 	case dropTail, markingDropTail, controlFirst, markingFirst:
 		queue := pt.queueOf(pk)
-		if pt.bytes[queue]+size > pt.capacity[queue] {
+		if pt.bytes[queue]+size > pt.capacity[queue] ||
+			pt.buffer != 0 && queue == dataQueue && size > n.bufferLeft(pt) {
 			return n.drop(pt, p)
 		}
 	case randomDrop:
-		if pt.bytes[dataQueue]+size > pt.capacity[dataQueue] {
-			return n.drop(pt, p)
+		left := pt.capacity[dataQueue] - min(pt.bytes[dataQueue], pt.capacity[dataQueue])
+		if pt.buffer != 0 {
+			left = min(left, n.bufferLeft(pt))
 		}
-		if pt.bytes[dataQueue]+size+pt.kmin > pt.capacity[dataQueue] && pt.random.Next()>>11 < pt.kmax {
+		if size > left || size+pt.kmin > left && pt.random.Next()>>11 < pt.kmax {
 			return n.drop(pt, p)
 		}
 	case aeolus:

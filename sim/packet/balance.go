@@ -259,7 +259,7 @@ func (b *loadBalancer) leastLoadedPort(n *network, sw uint32, ports []uint32) ui
 	random := &b.random[sw]
 	for _, w := range ports {
 		pt := &n.ports[w]
-		load := loadLevel(n.backlog(w), pt.capacity[dataQueue])
+		load := loadLevel(n.backlog(w), pt.loadCapacity)
 		if pt.paused {
 			load = 4
 		}

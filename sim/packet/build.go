@@ -96,6 +96,10 @@ func newNetwork(o *Options) (*network, error) {
 		return nil, fmt.Errorf("--queue: expected at least a full packet of %d bytes, found %d", full, p.Queue)
 	}
 	n.configureQueues(t, m, p, byFile, least)
+	if d == lossless && p.TransportParams["pfc"] == 0 {
+		d = markingDropTail
+	}
+	n.shareBuffers(t, d, p, byFile)
 	n.reference = n.referencePath() // with the times of full queues
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
@@ -129,10 +133,11 @@ func newNetwork(o *Options) (*network, error) {
 		}
 		n.failures.schedule(n)
 	}
+	sizes := p.takeSizes(m, n.reference.bandwidthDelay())
 	n.transport = m.build(n, &transportConfig{
 		mss: uint64(p.MSS), header: uint32(p.HeaderSize), control: uint32(p.ControlSize), rate: n.reference.rate,
 		padLast: p.PadLastPacket,
-		quirks:  n.quirks, params: p.TransportParams,
+		quirks:  n.quirks, params: p.TransportParams, sizes: sizes,
 	})
 	return n, nil
 }
@@ -231,6 +236,7 @@ func (n *network) configureQueues(t *topology.Network, m *Transport, p *Params, 
 		if pt.host != none {
 			pt.capacity = [2]uint64{math.MaxUint64, math.MaxUint64}
 		}
+		pt.loadCapacity = pt.capacity[dataQueue]
 		switch pt.discipline {
 		case randomDrop:
 			chance, ok := p.TransportParams["drop-chance"]

@@ -60,7 +60,7 @@ func TestSmallFlowTimes(t *testing.T) {
 	const (
 		wire, beta, mss, control = 500_000, 40, 4096, 64
 		header                   = 64
-		handshake                = 2 * 4 * (wire + control*beta)
+		connect                  = 2 * 4 * (wire + control*beta)
 		ackTrip                  = 4 * (wire + control*beta)
 	)
 	for _, transport := range windowTransports {
@@ -77,11 +77,12 @@ func TestSmallFlowTimes(t *testing.T) {
 			{10 * mss, 4*(wire+(mss+header)*beta) + 9*(mss+header)*beta},
 		} {
 			t.Run(fmt.Sprint(transport, c.bytes), func(t *testing.T) {
-				n := runConnections(t, fourRacks(t, 4), defaults(t, transport, CompatNone), nil, []connection{{0, 15, 1000, c.bytes}})
-				want := c.data
+				p, want := defaults(t, transport, CompatNone), c.data
 				if transport != "swift" {
-					want += handshake
+					p.TransportParams[handshake] = 1
+					want += connect
 				}
+				n := runConnections(t, fourRacks(t, 4), p, nil, []connection{{0, 15, 1000, c.bytes}})
 				r := n.records[0]
 				if got := uint64(r.Delivered - r.Start); got != want {
 					t.Errorf("delivered after %d, want %d", got, want)
@@ -96,7 +97,6 @@ func TestSmallFlowTimes(t *testing.T) {
 
 func TestFlowWithoutHandshake(t *testing.T) {
 	p := defaults(t, "tcp", CompatNone)
-	p.TransportParams["handshake"] = 0
 	n := runConnections(t, fourRacks(t, 4), p, nil, []connection{{0, 15, 1000, 4096}})
 	if got, want := n.records[0].Delivered-n.records[0].Start, dag.Time(4*(500_000+4160*40)); got != want {
 		t.Errorf("delivered after %d, want %d", got, want)
@@ -337,21 +337,28 @@ func TestLosses(t *testing.T) {
 			drops, again    uint64
 			nacks           uint32
 			earliest, until dag.Time // of the end
+			linear          float64
 		}{
-			{"one", 40, []hole{during(3, 3)}, 1, 1, 1, 0, ms / 10},
-			{"the first", 40, []hole{during(0, 0)}, 1, 1, 1, 0, ms / 10},
-			{"two apart", 40, []hole{during(2, 2), during(5, 5)}, 2, 2, 1, 0, ms / 10},
-			{"three together", 40, []hole{during(2, 4)}, 3, 3, 1, 0, ms / 10},
-			{"the only one", 1, []hole{during(0, 0)}, 1, 1, 0, rto, rto + ms/10},
-			{"the last", 10, []hole{during(9, 9)}, 1, 1, 0, rto, rto + ms/10},
-			{"the whole window", 40, []hole{during(0, 9)}, 10, 10, 0, rto, rto + ms/2},
+			{"one", 40, []hole{during(3, 3)}, 1, 1, 1, 0, ms / 10, 0},
+			{"the first", 40, []hole{during(0, 0)}, 1, 1, 1, 0, ms / 10, 0},
+			{"two apart", 40, []hole{during(2, 2), during(5, 5)}, 2, 2, 1, 0, ms / 10, 0},
+			{"three together", 40, []hole{during(2, 4)}, 3, 3, 1, 0, ms / 10, 0},
+			{"the only one", 1, []hole{during(0, 0)}, 1, 1, 0, rto, rto + ms/10, 0},
+			{"the last", 10, []hole{during(9, 9)}, 1, 1, 0, rto, rto + ms/10, 0},
+			{"the whole window", 40, []hole{during(0, 9)}, 10, 10, 0, rto, rto + ms/2, 0},
 			{"three times the only one", 1,
-				[]hole{during(0, 0), {rto, rto + ms}, {3 * rto, 3*rto + ms}}, 3, 3, 0, 7 * rto, 7*rto + ms/10},
+				[]hole{during(0, 0), {rto, rto + ms}, {3 * rto, 3*rto + ms}}, 3, 3, 0, 7 * rto, 7*rto + ms/10, 0},
+			{"linear timeouts", 1,
+				[]hole{during(0, 0), {rto, rto + ms}, {2 * rto, 2*rto + ms}}, 3, 3, 0, 3 * rto, 3*rto + ms/10, 2},
 		} {
 			t.Run(transport+" "+c.name, func(t *testing.T) {
 				p := defaults(t, transport, CompatNone)
 				p.TransportParams["window"] = 10
 				p.TransportParams["rto-min"], p.TransportParams["rto-initial"] = rto, rto
+				p.TransportParams["rto-linear"] = c.linear
+				if transport != "swift" {
+					p.TransportParams[handshake] = 1
+				}
 				p.Queue = 1 << 20
 				n := runWithHoles(t, p, c.packets*mss, c.holes...)
 				n.allThere(t)

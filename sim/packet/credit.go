@@ -11,17 +11,18 @@ import "math"
 // creditManager is the credit state of all flows.
 type creditManager struct {
 	t             *uet
-	quantum       int64   // in bytes; targets and totals count quanta modulo 1<<32
-	quantaPerPull uint32  // quanta granted by a pull
-	limit         int64   // default of creditSource.limit
-	limitBDPs     float64 // above 0: creditSource.limit in bandwidth-delay products
-	grantIdle     bool    // grant credit without demand; it delays that of flows whose demand arrives later
-	bySize        bool    // pulls of flows with small packets only take the time of these
-	perQuantum    bool    // pacer.period is that of a quantum
-	grantExact    bool    // grant no more than the demand; the time between pulls is that of the grant
-	shareDemand   bool    // flows at a NIC share the requested credit
-	trimmedFirst  bool    // serve flows with trimmed packets first
-	capCredit     bool    // limit the credit of a sender to limit
+	quantum       int64         // in bytes; targets and totals count quanta modulo 1<<32
+	quantaPerPull uint32        // quanta granted by a pull
+	window        initialWindow // if automatic: creditSource.limit, without headers
+	limitBDPs     float64       // above 0: creditSource.limit in bandwidth-delay products
+	limitBytes    float64       // otherwise: creditSource.limit
+	grantIdle     bool          // grant credit without demand; it delays that of flows whose demand arrives later
+	bySize        bool          // pulls of flows with small packets only take the time of these
+	perQuantum    bool          // pacer.period is that of a quantum
+	grantExact    bool          // grant no more than the demand; the time between pulls is that of the grant
+	shareDemand   bool          // flows at a NIC share the requested credit
+	trimmedFirst  bool          // serve flows with trimmed packets first
+	capCredit     bool          // limit the credit of a sender to limit
 
 	quirks        eqdsQuirks // for EQDS; RCCC has none
 	grantFinished bool       // see quirks
@@ -92,12 +93,16 @@ func (c *creditManager) open(f uint32) {
 		c.sources = append(c.sources, creditSource{})
 		c.sinks = append(c.sinks, creditSink{})
 	}
-	limit := c.limit
-	if c.limitBDPs > 0 {
+	limit := c.limitBytes
+	switch {
+	case c.window.auto:
+		limit = float64(c.window.of(c.t.n, f) / c.t.mss * (c.t.mss + c.t.header))
+	case c.limitBDPs > 0:
 		bdp, _ := c.t.bandwidthDelay(f)
-		limit = c.clampLimit(c.limitBDPs * bdp)
+		limit = c.limitBDPs * bdp
 	}
-	c.sources[f] = creditSource{limit: limit, speculative: limit, speculating: true}
+	most := c.clampLimit(limit)
+	c.sources[f] = creditSource{limit: most, speculative: most, speculating: true}
 	c.sinks[f] = creditSink{}
 }
 

@@ -6,6 +6,9 @@ package packet
 // eqdsTimeout is the retransmission timeout in picoseconds, in addition to the time of six full queues.
 const eqdsTimeout = 150_000_000
 
+// eqdsPackets is the smallest automatic window, in packets.
+const eqdsPackets = 50
+
 func newEQDS(n *network, s *transportConfig) transport {
 	t := newUET(n, s)
 	t.ackExceeds = true
@@ -17,7 +20,9 @@ func newEQDS(n *network, s *transportConfig) transport {
 	c := newCredits(t, s.number("quantum"), float64(t.mss))
 	c.trimmedFirst, c.quirks, c.grantFinished = true, s.quirks.eqds, s.quirks.grantFinished
 	t.detachedNIC, t.waitForCredit = s.quirks.eqds.detachedNIC, s.quirks.waitForCredit
-	c.limit = c.clampLimit(s.number("window") * full)
+	if c.window = s.windowPackets("window", eqdsPackets); !c.window.auto {
+		c.limitBytes = s.number("window") * full
+	}
 	c.bySize = !s.quirks.fullPackets
 	const frame = 38 // preamble, Ethernet header, checksum and inter-packet gap, in bytes
 	if c.quirks.fixedPullSize {
@@ -38,8 +43,9 @@ var eqdsTransport = Transport{
 	discipline: trimming, nic: scheduled, header: 64, control: 64, balance: Spray, queueBDPs: 1, neverPad: true,
 	build: newEQDS,
 	Parameters: []Parameter{
-		{Name: "window", Value: 50,
-			Doc: "packets sent speculatively, and limit of the requested credit, in packets"},
+		{Name: "window", Unit: Packets, Value: -1, Compat: number(eqdsPackets),
+			Doc: "data sent speculatively, and limit of the requested credit, in packets or bytes; auto: 50 packets " +
+				"or, if larger, the bandwidth-delay product of the path"},
 		{Name: "quantum", Unit: Bytes, Value: 512, Min: 1,
 			Doc: "unit of credit; a pull grants the payload of a packet, rounded down to quanta"},
 		{Name: "pull-interval", Value: 0.99, Min: 1e-3,
@@ -48,7 +54,7 @@ var eqdsTransport = Transport{
 		{Name: "control-turns", Value: 20, Min: 1, Doc: "control packets that a host sends in a row while " +
 			"data waits"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
-			Doc: "retransmission timeout; 0: never; negative: 150 us plus the time " +
-				"of six full queues"},
+			Doc: "retransmission timeout; 0: never; auto: 150 us plus the time of six full data queues and one " +
+				"control queue; it doubles with each timeout without an answer, up to 64 times"},
 	},
 }

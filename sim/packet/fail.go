@@ -132,6 +132,9 @@ func (n *network) dropQueued(i uint32) {
 		for pt.queues[queue].head != none {
 			p := n.popPacket(&pt.queues[queue])
 			pt.bytes[queue] -= uint64(n.packets[p].size)
+			if pt.buffer != 0 && queue == dataQueue {
+				n.buffers[pt.buffer-1].used -= uint64(n.packets[p].size)
+			}
 			n.drop(pt, p)
 		}
 	}

@@ -78,6 +78,7 @@ type hpcc struct {
 	rtt      uint64  // T: unloaded round trip of the reference path in picoseconds
 	fixedRTT bool    // rtt was specified
 	eta      float64 // target utilization of links
+	minRate  float64 // lowest rate as a share of the NIC's rate
 	maxStage uint32  // additive increases before a multiplicative change
 	wAI      uint64  // W_AI: bytes of an additive increase; 0: by flow
 	flows    float64 // expected number of flows
@@ -102,7 +103,10 @@ type hpccSource struct {
 func newHPCC(n *network, s *transportConfig) transport {
 	t := makeRoCE(n, s)
 	n.telemetry = &telemetry{stride: minStride}
-	h := &hpcc{mss: s.mss, eta: s.number("eta"), maxStage: uint32(s.number("max-stage")), quirks: &t.quirks}
+	h := &hpcc{
+		mss: s.mss, eta: s.number("eta"), maxStage: uint32(s.number("max-stage")),
+		minRate: min(s.number("rate-min"), 1), quirks: &t.quirks,
+	}
 	if rtt := s.number("rtt"); rtt > 0 {
 		h.rtt, h.fixedRTT = uint64(rtt), true
 	} else {
@@ -214,7 +218,8 @@ func samePath(a, b []telemetryRecord) bool {
 	return slices.EqualFunc(a, b, func(a, b telemetryRecord) bool { return a.port == b.port })
 }
 
-// computeWindow sets the window (ComputeWind of algorithm 1), limited to a round trip of data at line rate.
+// computeWindow sets the window (ComputeWind of algorithm 1), limited to a round trip of data at the lowest rate and at
+// line rate.
 func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 	w := r.reference + r.wAI
 	stage := r.stage + 1
@@ -222,7 +227,7 @@ func (h *hpcc) computeWindow(r *hpccSource, update bool) {
 		w = uint64(min(maxBytes, float64(r.reference)/(r.utilization/h.eta))) + r.wAI
 		stage = 0
 	}
-	r.window = min(w, r.maxWindow)
+	r.window = min(max(w, uint64(h.minRate*float64(r.maxWindow))), r.maxWindow)
 	if update {
 		r.reference, r.stage = r.window, stage
 	}
@@ -272,5 +277,7 @@ var hpccTransport = Transport{
 		{Name: "w-ai", Unit: Bytes, Value: -1, Min: -1,
 			Doc: "additive increase; -1: by the parameter flows or, with --compat htsim, the payload of a packet"},
 		{Name: "flows", Value: 100, Min: 1, Doc: "expected number of concurrent flows on a link"},
+		{Name: "rate-min", Value: 0.01, Compat: number(0),
+			Doc: "lowest rate of a flow as a share of its NIC's rate, at most 1: 1 Gb/s at 100 Gb/s"},
 	}, roceParameters...),
 }

@@ -132,18 +132,70 @@ func (c *idealTimer) route(from, to uint32) *idealRoute {
 
 // time returns the ideal time of a flow, or 0 without a path.
 func (c *idealTimer) time(f *Flow) dag.Time {
-	from, to := c.routes.Edge(f.Source), c.routes.Edge(f.Target)
-	nic, port := c.routes.NIC(f.Source), c.routes.HostPort(f.Target)
-	r := c.route(from, to)
-	if !r.connected || nic == topology.NoPort || port == topology.NoPort {
+	before := uint64(0) // time before the first packet
+	if c.params.TransportParams[handshake] > 0 {
+		there, ok := c.control(f.Source, f.Target)
+		back, okToo := c.control(f.Target, f.Source)
+		if !ok || !okToo {
+			return 0
+		}
+		before = there + back
+	}
+	r := c.lay(f.Source, f.Target)
+	if r == nil {
 		return 0
 	}
+	return dag.Time(before + c.delivery(f, r))
+}
+
+// control returns the time of a control packet from one host to another, and whether there is a path.
+func (c *idealTimer) control(from, to uint32) (time uint64, ok bool) {
+	r := c.lay(from, to)
+	if r == nil {
+		return 0, false
+	}
+	size := uint64(c.params.ControlSize)
+	time = lowerBound(c.hops, 1, size, size, true)
+	if d := c.detour(from, to); d != nil {
+		time = min(time, lowerBound(d, 1, size, size, false))
+	}
+	return time, true
+}
+
+// lay sets c.hops to the links from one host to another, and returns those between their switches, or nil without a
+// path.
+func (c *idealTimer) lay(from, to uint32) *idealRoute {
+	r := c.route(c.routes.Edge(from), c.routes.Edge(to))
+	nic, port := c.routes.NIC(from), c.routes.HostPort(to)
+	if !r.connected || nic == topology.NoPort || port == topology.NoPort {
+		return nil
+	}
 	c.hops = append(append(append(c.hops[:0], c.hop(nic)), r.hops...), c.hop(port))
+	return r
+}
+
+// detour returns the links of the fastest path over another group of a dragonfly, if the load balancing uses it and the
+// hosts are in different groups, or nil.
+func (c *idealTimer) detour(from, to uint32) []idealHop {
+	if b := c.params.Balance; b != Valiant && b != UGAL || c.global.perByte == 0 {
+		return nil
+	}
+	d := c.net.Dragonfly
+	if d.Group(int(c.routes.Edge(from))) == d.Group(int(c.routes.Edge(to))) {
+		return nil
+	}
+	global := c.global
+	global.shared = false
+	return []idealHop{c.hops[0], global, global, c.hops[len(c.hops)-1]}
+}
+
+// delivery returns the time of all packets of a flow over c.hops.
+func (c *idealTimer) delivery(f *Flow, r *idealRoute) uint64 {
 	onePath := r.alike
 	switch c.params.Balance {
 	case ByFlow, ByHost, Fixed:
 	case Valiant, UGAL:
-		if d := c.net.Dragonfly; d.Group(int(from)) != d.Group(int(to)) {
+		if c.detour(f.Source, f.Target) != nil {
 			onePath = false
 			for i := range c.hops[1 : len(c.hops)-1] {
 				c.hops[i+1].shared = false
@@ -161,14 +213,11 @@ func (c *idealTimer) time(f *Flow) dag.Time {
 		last = rest - (packets-2)*first
 	}
 	t := lowerBound(c.hops, packets, first, last, onePath)
-	if !onePath && (c.params.Balance == Valiant || c.params.Balance == UGAL) && c.global.perByte > 0 {
-		// A detour has two global links, which may be faster than the links of the shortest path.
-		global := c.global
-		global.shared = false
-		detour := []idealHop{c.hops[0], global, global, c.hops[len(c.hops)-1]}
+	// A detour has two global links, which may be faster than the links of the shortest path.
+	if detour := c.detour(f.Source, f.Target); detour != nil {
 		t = min(t, lowerBound(detour, packets, first, last, false))
 	}
-	return dag.Time(t)
+	return t
 }
 
 // lowerBound returns a lower bound of the time to deliver packets over the given links, in picoseconds. All packets

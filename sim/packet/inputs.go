@@ -77,6 +77,16 @@ func parseParameter(p *Parameter, text string) (float64, error) {
 	case Time:
 		t, err := units.ParseTime(text, 0)
 		return float64(t), err
+	case Packets, BDPs:
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			break
+		}
+		n, err := units.ParseSize(text)
+		if err != nil || n > mostBytes {
+			return 0, fmt.Errorf("expected a number or a size such as 64KiB, at most %s, found %q",
+				units.FormatSize(mostBytes), text)
+		}
+		return Size(n), nil
 	case Switch:
 		switch text {
 		case "on", "1", "true":
@@ -100,6 +110,8 @@ func formatParameter(p *Parameter, v float64) string {
 		return "auto"
 	case p.Unit == Bytes && v == math.Trunc(v):
 		return units.FormatSize(int64(v))
+	case p.takesSize() && v >= sizes:
+		return units.FormatSize(int64(v) - sizes)
 	case p.Unit == Time && v == math.Trunc(v):
 		return dag.Time(v).String()
 	case p.Unit == Switch:

@@ -14,8 +14,8 @@ type ndp struct {
 	mss     uint64 // payload of a full packet in bytes
 	control uint32 // size of an ACK, NACK or pull in bytes
 	header  uint32
-	padLast bool   // pad the last packet of a flow to full size
-	window  uint64 // initial window in bytes
+	padLast bool // pad the last packet of a flow to full size
+	window  initialWindow
 	rto     uint64 // silence of the receiver after which missing packets are retransmitted; 0: never
 
 	sources []ndpSource
@@ -47,10 +47,14 @@ type ndpPacer struct {
 	queue   fairQueue
 }
 
+// ndpPackets is the smallest automatic initial window, in packets.
+const ndpPackets = 50
+
 func newNDP(n *network, s *transportConfig) transport {
 	t := &ndp{
-		n: n, mss: s.mss, control: s.control, header: s.header, padLast: s.padLast, window: s.packets("window"),
-		rto: s.time("rto"), pacers: make([]ndpPacer, n.hosts),
+		n: n, mss: s.mss, control: s.control, header: s.header, padLast: s.padLast,
+		window: s.windowPackets("window", ndpPackets),
+		rto:    s.time("rto"), pacers: make([]ndpPacer, n.hosts),
 	}
 	for i := range t.pacers {
 		// Pulls have 99 % of the rate of packets by default.
@@ -79,7 +83,8 @@ func (t *ndp) open(f uint32) {
 func (t *ndp) start(f uint32) {
 	s := &t.sources[f]
 	s.watchdog.recordHeard(t.n)
-	for s.sent < s.total && s.sent*t.mss < t.window {
+	window := t.window.of(t.n, f)
+	for s.sent < s.total && s.sent*t.mss < window {
 		t.transmit(f, s)
 	}
 	s.watchdog.arm(t.n, f, s.rto, timerB)
@@ -237,7 +242,8 @@ func (t *ndp) checkTimeout(f uint32) {
 		return
 	}
 	s.retransmits = s.retransmits[:0]
-	for seq := s.acked.next; seq < s.sent && uint64(len(s.retransmits))*t.mss < t.window; seq++ {
+	window := t.window.of(t.n, f)
+	for seq := s.acked.next; seq < s.sent && uint64(len(s.retransmits))*t.mss < window; seq++ {
 		if !s.acked.has(seq) {
 			s.retransmits.Push(uint32(seq))
 		}
@@ -251,7 +257,9 @@ var ndpTransport = Transport{
 	Name: "ndp", Title: "NDP: receivers pull, switches trim",
 	discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, build: newNDP,
 	Parameters: []Parameter{
-		{Name: "window", Value: 50, Min: 1, Doc: "initial window in packets"},
+		{Name: "window", Unit: Packets, Value: -1, Min: 1, Compat: number(ndpPackets),
+			Doc: "initial window in packets or bytes; auto: 50 packets or, if larger, the bandwidth-delay product of " +
+				"the path"},
 		{Name: "pull-rate", Value: 0.99, Min: 1e-3, Doc: "rate of pulls relative to the rate of full packets"},
 		{Name: "rto", Unit: Time, Value: 1e9, Compat: number(0),
 			Doc: "silence of the receiver after which unacknowledged packets are retransmitted; 0: never"},

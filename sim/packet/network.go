@@ -33,7 +33,11 @@ type network struct {
 	// sizes of a full data packet, a trimmed packet and a control packet in bytes
 	fullSize, headerSize, controlSize uint32
 
-	ports     []port
+	ports   []port
+	buffers []sharedBuffer // by switch; nil: each port has a buffer of its own
+	// bufferShare is the multiple of the free part of a shared buffer that the packets waiting at a port may take.
+	bufferShare float64
+
 	nics      []nic // by host
 	switches  []switchDelay
 	topology  *topology.Network

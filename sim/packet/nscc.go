@@ -12,6 +12,8 @@ type nscc struct {
 	full       int64   // size of a full packet in bytes
 	bdp        float64 // bandwidth-delay product of the network in bytes
 	windowBDPs float64 // initial and largest window in bandwidth-delay products
+	// windowBytes is the same in bytes; 0: windowBDPs applies
+	windowBytes float64
 
 	targetRTTs   float64 // target queueing delay in base round trips
 	alarm        float64 // queueing delay above which Quick Adapt may act, in targets
@@ -65,7 +67,8 @@ func newNSCC(n *network, s *transportConfig) transport {
 	mss := float64(t.mss)
 	w := &nscc{
 		t: t, full: int64(t.mss + t.header), bdp: bdp,
-		windowBDPs: s.number("window"), targetRTTs: s.number("target-delay"), alarm: s.number("alarm"),
+		windowBDPs: s.number("window"), windowBytes: float64(s.sizes["window"]),
+		targetRTTs: s.number("target-delay"), alarm: s.number("alarm"),
 		noQueue: s.time("no-queue"), gamma: s.number("gamma"), gain: min(s.number("delay-gain"), 1),
 		minShare: s.number("least-share"), adaptGate: uint(s.number("gate")),
 		adjustBytes:  int64(min(s.number("adjust-packets"), 1<<30)) * int64(t.mss+t.header),
@@ -176,6 +179,9 @@ func (w *nscc) updateBaseRTT(fl *nsccFlow, trip uint64) {
 
 // maxWindow returns the largest window in bytes for a bandwidth-delay product.
 func (w *nscc) maxWindow(bdp float64) int64 {
+	if w.windowBytes > 0 {
+		return max(clampBytes(w.windowBytes), w.full)
+	}
 	return max(clampBytes(w.windowBDPs*bdp), w.full)
 }
 

@@ -4,6 +4,7 @@ package packet
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -31,14 +32,30 @@ type Unit uint8
 
 // Units of parameters.
 const (
-	Plain  Unit = iota // number without unit
-	Bytes              // whole bytes
-	Time               // whole picoseconds
-	Switch             // 0 or 1
+	Plain   Unit = iota // number without unit
+	Bytes               // whole bytes
+	Time                // whole picoseconds
+	Switch              // 0 or 1
+	Packets             // full packets, or a size in whole bytes; see Size
+	BDPs                // bandwidth-delay products, or a size in whole bytes; see Size
+)
+
+// Size returns the value of a parameter with the unit [Packets] or [BDPs] for a size in bytes instead: the sum of the
+// size and a number above all others.
+func Size(bytes int64) float64 { return float64(sizes + bytes) }
+
+// sizes is the value of a size of 0 bytes, mostPackets the largest number of packets or bandwidth-delay products, and
+// mostBytes the largest size.
+const (
+	sizes       = 1 << 50
+	mostPackets = 1 << indexBits
+	mostBytes   = 1 << 44
 )
 
 // kinds are the placeholders of values in help, by unit.
-var kinds = [...]string{Plain: "number", Bytes: "size", Time: "time", Switch: "on|off"}
+var kinds = [...]string{
+	Plain: "number", Bytes: "size", Time: "time", Switch: "on|off", Packets: "packets|size", BDPs: "number|size",
+}
 
 // Parameter describes a parameter of a transport.
 type Parameter struct {
@@ -112,6 +129,10 @@ type Params struct {
 	Queue    int64  `json:"queue_bytes"`        // capacity for data
 	// capacity for control packets, if they have their own queue
 	ControlQueue int64 `json:"control_queue_bytes"`
+	// SharedBuffer is the buffer that drop-tail ports of a switch share, BufferShare the multiple of its free part that
+	// the packets waiting at a port may take.
+	SharedBuffer int64   `json:"shared_buffer_bytes,omitempty"`
+	BufferShare  float64 `json:"buffer_share,omitempty"`
 	// ControlRatio is the number of control packets that a port sends per full data packet while both wait; 0: default
 	ControlRatio int64 `json:"control_ratio"`
 	ECNMin       int64 `json:"ecn_kmin_bytes"` // queue length above which marking starts
@@ -144,8 +165,8 @@ func NewParams(transport string, c Compat) (Params, error) {
 	p := Params{
 		Transport: transport, Compat: c, MSS: 4096, PadLastPacket: quirksOf(c).padLastPacket && !t.neverPad,
 		Balance: t.balance, Entropy: 128, Flowlet: 10 * dag.Microsecond, Seed: 1,
-		ControlRatio: quirksOf(c).controlTurns,
-		HeaderSize:   int64(t.header), ControlSize: int64(t.control),
+		ControlRatio: quirksOf(c).controlTurns, BufferShare: defaultBufferShare,
+		HeaderSize: int64(t.header), ControlSize: int64(t.control),
 		TransportParams: make(map[string]float64),
 	}
 	if c != CompatNone && t.bareCompat {
@@ -228,6 +249,7 @@ type transportConfig struct {
 	padLast bool
 	quirks  quirks
 	params  map[string]float64
+	sizes   map[string]int64 // parameters given as sizes, which params has in packets or bandwidth-delay products
 }
 
 // bytes returns a parameter in bytes.
@@ -241,8 +263,66 @@ func (s *transportConfig) packets(name string) uint64 {
 	return uint64(min(s.number(name)*float64(s.mss), 1<<62))
 }
 
-// enabled returns a parameter with the unit [Switch].
-func (s *transportConfig) enabled(name string) bool { return s.number(name) != 0 }
+// timeout returns a time, or byPath if it follows from the path.
+func (s *transportConfig) timeout(name string) uint64 {
+	if s.number(name) < 0 {
+		return byPath
+	}
+	return s.time(name)
+}
+
+// initialWindow is the initial window of flows, without headers.
+type initialWindow struct {
+	bytes uint64 // if auto, the smallest window
+	auto  bool   // at least the bandwidth-delay product of the path
+}
+
+// windowPackets returns an initial window with the unit [Packets]. least is the smallest automatic one in packets.
+func (s *transportConfig) windowPackets(name string, least uint64) initialWindow {
+	if s.number(name) < 0 {
+		return initialWindow{least * s.mss, true}
+	}
+	return initialWindow{s.packets(name), false}
+}
+
+// of returns the window of a flow in bytes.
+func (w *initialWindow) of(n *network, f uint32) uint64 {
+	if !w.auto {
+		return w.bytes
+	}
+	path, full := n.path(n.flows[f].src, n.flows[f].dst), uint64(n.fullSize)
+	return max(w.bytes, (path.bandwidthDelay()+full-1)/full*(full-uint64(n.headerSize)))
+}
+
+// enabled returns a parameter with the unit [Switch]. Automatic ones are off.
+func (s *transportConfig) enabled(name string) bool { return s.number(name) > 0 }
+
+// takeSizes replaces parameters given as sizes by numbers of packets, or of the given bandwidth-delay product in bytes.
+// It returns the sizes.
+func (p *Params) takeSizes(t *Transport, bdp uint64) map[string]int64 {
+	given := make(map[string]int64)
+	for i := range t.Parameters {
+		own := &t.Parameters[i]
+		if v := p.TransportParams[own.Name]; own.takesSize() && v >= sizes {
+			given[own.Name] = int64(v) - sizes
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	p.TransportParams = maps.Clone(p.TransportParams)
+	for name, bytes := range given {
+		unit := p.MSS
+		if own, _ := t.Find(name); own.Unit == BDPs {
+			unit = max(1, int64(bdp))
+		}
+		p.TransportParams[name] = float64(bytes) / float64(unit)
+	}
+	return given
+}
+
+// takesSize reports whether a parameter may be a size instead of a number.
+func (p *Parameter) takesSize() bool { return p.Unit == Packets || p.Unit == BDPs }
 
 func (s *transportConfig) number(name string) float64 {
 	v, ok := s.params[name]
@@ -263,8 +343,16 @@ func (p *Parameter) value(c Compat) float64 {
 // check returns an error if a value is out of range.
 func (p *Parameter) check(v float64) error {
 	switch {
+	case p.Value < 0 && v == p.Value:
+		return nil
 	case math.IsNaN(v) || v < p.Min || v > 1<<53:
 		return fmt.Errorf("%s: expected at least %v, found %v", p.Name, p.Min, v)
+	case p.takesSize() && v >= sizes && (v <= sizes || v > sizes+mostBytes):
+		return fmt.Errorf("%s: expected 1 to %d bytes, found %v", p.Name, int64(mostBytes), v-sizes)
+	case p.takesSize() && v < sizes && v > mostPackets:
+		unit := map[Unit]string{Packets: "packets", BDPs: "bandwidth-delay products"}[p.Unit]
+		return fmt.Errorf("%s: expected %v to %d %s, found %v; a size has a unit, such as 64KiB", p.Name, p.Min,
+			mostPackets, unit, v)
 	case p.Unit == Switch && v != 0 && v != 1, (p.Unit == Bytes || p.Unit == Time) && v != math.Trunc(v):
 		return fmt.Errorf("%s: value %v is out of range", p.Name, v)
 	}
@@ -375,6 +463,10 @@ func (b *backend) Params() param.Set {
 		param.Size(&p.Queue, "queue", "switch queue capacity per port").Default(byTransport).Sweep(),
 		param.Size(&p.ControlQueue, "control-queue", "capacity of the control packet queue per port").
 			Default("8MiB, or twice --queue if larger").Sweep(),
+		param.Size(&p.SharedBuffer, "buffer", "buffer that drop-tail ports of a switch share").
+			Default("with --queue none, otherwise 5.12kB per Gb/s of the switch, at least 4MB").Sweep(),
+		param.Float(&p.BufferShare, "buffer-share", "largest queue of a port relative to the free part of --buffer").
+			Between(0.001, maxBufferShare).Sweep(),
 		param.Int(&p.ControlRatio, "control-ratio", "control packets, such as headers of trimmed packets, that a port "+
 			"sends per full data packet while both wait").Range(1, math.MaxInt32).Sweep(),
 		param.String(&b.ecn, "ecn", "ECN marking thresholds KMIN[,KMAX], in bytes or percent of the queue, or none").
@@ -413,8 +505,8 @@ func (b *backend) Params() param.Set {
 			Range(0, math.MaxInt32),
 	}
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
-	set.Under("Switches", "queueing", "queue", "control-queue", "control-ratio", "ecn", "balance", "entropy",
-		"flowlet-gap", "paths")
+	set.Under("Switches", "queueing", "queue", "buffer", "buffer-share", "control-queue", "control-ratio", "ecn",
+		"balance", "entropy", "flowlet-gap", "paths")
 	set.Under("Transport", "transport", "set", "mss", "header-size", "control-size", "whole-packets")
 	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
 	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
@@ -478,7 +570,11 @@ func parseEntropy(text string) (*big.Rat, error) {
 
 // String formats the parameters in one line.
 func (p Params) String() string {
-	text := fmt.Sprintf("mss=%s queue=%s balance=%v", units.FormatSize(p.MSS), units.FormatSize(p.Queue), p.Balance)
+	text := fmt.Sprintf("mss=%s queue=%s", units.FormatSize(p.MSS), units.FormatSize(p.Queue))
+	if p.SharedBuffer > 0 {
+		text = fmt.Sprintf("mss=%s buffer=%s", units.FormatSize(p.MSS), units.FormatSize(p.SharedBuffer))
+	}
+	text += " balance=" + p.Balance.String()
 	if p.Balance == Spray {
 		text += fmt.Sprintf(" entropy=%d", p.Entropy)
 	}

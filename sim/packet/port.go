@@ -44,6 +44,7 @@ type port struct {
 	queues   [2]fifo   // data and control; disciplines without control queue use only data
 	capacity [2]uint64 // bytes
 	peak     [2]uint64 // largest queue so far in bytes
+	buffer   uint32    // 1 + the switch whose shared buffer holds the waiting data; 0: the port has a buffer of its own
 	packets  uint64
 	sent     uint64 // bytes sent
 
@@ -55,8 +56,10 @@ type port struct {
 	controlTurns uint32 // limit of controlRun; then data is served
 	dataTurn     int64  // bytes of data to serve in a row after controlTurns control packets, at least a packet
 	dataLeft     int64  // rest of the current turn of data
+	loadCapacity uint64 // capacity in whose shares load balancing measures the queue
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
+	headerMarks uint64 // those of marks that are headers of trimmed packets
 
 	wireLatency uint64
 	wire        fifo // packets on the wire, with staged events
@@ -106,6 +109,9 @@ func (n *network) enqueue(i, p uint32) {
 	if pt.discipline >= fairClasses {
 		n.nics[pt.host].push(n, pt.discipline, p)
 	} else {
+		if pt.buffer != 0 && queue == dataQueue {
+			n.buffers[pt.buffer-1].used += uint64(pk.size)
+		}
 		n.pushPacket(&pt.queues[queue], p)
 	}
 	n.scheduleServiceEnd(i, pt)
@@ -237,7 +243,11 @@ func (n *network) serveNext(i uint32, pt *port) {
 		if queue < 0 {
 			return
 		}
-		n.serve(i, pt, n.popPacket(&pt.queues[queue]), queue)
+		p := n.popPacket(&pt.queues[queue])
+		if pt.buffer != 0 && queue == dataQueue {
+			n.buffers[pt.buffer-1].used -= uint64(n.packets[p].size)
+		}
+		n.serve(i, pt, p, queue)
 	}
 	if pt.direct && (pt.queues[dataQueue].head != none || pt.queues[controlQueue].head != none ||
 		pt.discipline >= fairClasses && n.nics[pt.host].waiting > 0) {
@@ -285,6 +295,9 @@ func (pt *port) mark(pk *packet, queued uint64) {
 	}
 	pk.flags |= marked
 	pt.marks++
+	if pk.flags&trimmed != 0 {
+		pt.headerMarks++
+	}
 }
 
 // startWire puts a served packet on the wire, for ports that are not direct.

@@ -21,6 +21,8 @@ type quirks struct {
 	// warning for each. Otherwise, lossless queues have at least the capacity for all that arrives until pauses take
 	// effect.
 	overfillLossless bool
+	// ownQueues gives each port a queue of its own by default, where others share the buffer of the switch.
+	ownQueues bool
 	// trimInService lets a trimming queue trim the packet in service. The arriving packet is sent in the rest of its
 	// service time.
 	trimInService bool
@@ -48,6 +50,9 @@ type quirks struct {
 
 	// padLastPacket is the default of Params.PadLastPacket.
 	padLastPacket bool
+
+	// countHeaderMarks counts marked headers of trimmed packets as marked packets.
+	countHeaderMarks bool
 
 	// firstPathIdeal computes ideal times on the first path, for packets that keep their order. Sprayed flows may be
 	// faster.
@@ -81,6 +86,9 @@ type quirks struct {
 	unarmedPacing bool
 	// wholePacketTarget computes Swift's target delay from the window in whole packets.
 	wholePacketTarget bool
+	// smoothedDecrease lets Swift decrease its window once per smoothed round trip, which lags behind growing queues.
+	// Otherwise the round trip of the ACK counts too, so that packets sent before a decrease cause no other one.
+	smoothedDecrease bool
 	// timeoutKeepsState leaves Swift's inflation by duplicate ACKs, its count of packets at the NIC and the time of the
 	// last decrease unchanged at a timeout, and lets the window leave its bounds.
 	timeoutKeepsState bool
@@ -111,6 +119,8 @@ type quirks struct {
 	// grantFinished grants credit to complete flows, and lists a flow once for each time that its demand was met
 	// (csg-htsim, eqds.cpp; uet-htsim).
 	grantFinished bool
+	// constantTimeout does not increase timeouts of EQDS, NSCC and RCCC after others.
+	constantTimeout bool
 	// waitForCredit makes a sender without credit wait forever. Otherwise it repeats its request at each timeout.
 	waitForCredit bool
 }
@@ -145,19 +155,19 @@ func quirksOf(c Compat) quirks {
 	}
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
-		trimInService: true, firstHostRate: true,
+		ownQueues: true, trimInService: true, firstHostRate: true, countHeaderMarks: true,
 		controlTurns: 100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true,
 		controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,
-		timeoutKeepsState: true,
-		pushToNIC:         true, nackEveryPacket: true, nackShrinksWindow: true, increaseByMSS: true,
+		timeoutKeepsState: true, smoothedDecrease: true,
+		pushToNIC: true, nackEveryPacket: true, nackShrinksWindow: true, increaseByMSS: true,
 		startAtTarget:     true,
 		wholePacketWindow: true, singleWindow: true,
 		eqds: eqdsQuirks{
 			detachedNIC: true, drainSpeculation: true, wrapTarget: true, repeatTarget: true, fixedPullSize: true,
 		},
-		grantFinished: true, waitForCredit: true,
+		grantFinished: true, waitForCredit: true, constantTimeout: true,
 	}
 	switch c {
 	case CompatHTSim:

@@ -9,6 +9,9 @@ type pathInfo struct {
 	rate      uint64 // rate of the slowest link in bit/s; 0: no path
 	roundTrip uint64 // time of a full packet and of a control packet back, in picoseconds
 	drain     uint64 // longest time to send a full queue of a switch on the path, in picoseconds
+	lastDrain uint64 // the same at the port to the destination
+	// lastControlDrain is the time to send a full queue of control packets at that port, if it has one.
+	lastControlDrain uint64
 }
 
 // bandwidthDelay returns the bandwidth-delay product of a path in bytes.
@@ -40,7 +43,11 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 		rate = min(rate, n.linkRate(i))
 		p.roundTrip += uint64(n.fullSize)*uint64(pt.psPerByte) + pt.latency
 		if pt.host == none {
-			p.drain = max(p.drain, uint64(min(float64(pt.capacity[dataQueue])*float64(pt.psPerByte), maxDrain)))
+			p.lastDrain, p.lastControlDrain = pt.drain(dataQueue), 0
+			p.drain = max(p.drain, p.lastDrain)
+			if pt.twoQueues {
+				p.lastControlDrain = pt.drain(controlQueue)
+			}
 		}
 		if pt.toHost {
 			break
@@ -58,6 +65,11 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 	}
 	p.rate = rate
 	return p
+}
+
+// drain returns the time to send a full queue.
+func (pt *port) drain(queue int) uint64 {
+	return uint64(min(float64(pt.capacity[queue])*float64(pt.psPerByte), maxDrain))
 }
 
 // maxDrain limits the time of a full queue, in picoseconds.

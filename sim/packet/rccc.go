@@ -57,7 +57,9 @@ func newRCCC(n *network, s *transportConfig) transport {
 	c.grantFinished = s.quirks.grantFinished
 	c.grantIdle = s.quirks.fullPackets
 	c.trimmedFirst = !s.quirks.fullPackets // otherwise, a trimmed last packet waits for the timeout
-	c.limitBDPs = s.number("window")
+	if c.limitBytes = float64(s.sizes["window"]); c.limitBytes == 0 {
+		c.limitBDPs = s.number("window")
+	}
 	c.setPeriods(func(rate float64) float64 {
 		return math.Trunc(float64(c.quantum) * 8e12 / rate / s.number("pull-rate"))
 	})
@@ -172,9 +174,9 @@ func (c *pullRateControl) adapt(n *network, host uint32) {
 // uetParameters returns the parameters of a congestion control, followed by those shared by both.
 func uetParameters(own ...Parameter) []Parameter {
 	return append(own, []Parameter{
-		{Name: "window", Value: 1.5, Min: 1e-3,
+		{Name: "window", Unit: BDPs, Value: 1.5, Min: 1e-3,
 			Doc: "initial window of a sender, including headers, " +
-				"in bandwidth-delay products"},
+				"in bandwidth-delay products or bytes"},
 		{Name: "base-rtt", Unit: Time, Value: -1, Min: -1,
 			Doc: "unloaded round trip of a full packet; auto: that of the path with the largest bandwidth-delay " +
 				"product; flows with longer paths use their own"},
@@ -185,8 +187,8 @@ func uetParameters(own ...Parameter) []Parameter {
 			Doc: "entropy policy of senders: 0 cycles, 1 cycles and skips values with marks or trims, " +
 				"2 recycles values without marks and otherwise is 1, 3 REPS"},
 		{Name: "rto", Unit: Time, Value: -1, Min: -1,
-			Doc: "retransmission timeout; 0: never; negative: " +
-				"15 us plus the time of six full queues"},
+			Doc: "retransmission timeout; 0: never; auto: 15 us plus the time of six full data queues and one " +
+				"control queue; it doubles with each timeout without an answer, up to 64 times"},
 	}...)
 }
 

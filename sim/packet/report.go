@@ -61,7 +61,8 @@ type Counters struct {
 	ControlDrops    uint64 `json:"header_drops"`               // dropped control packets and headers of trimmed packets
 	Pauses          uint64 `json:"pfc_pauses"`                 // pauses sent by switches
 	Unroutable      uint64 `json:"no_way_drops"`               // packets dropped for lack of a path after failures
-	Marks           uint64 `json:"ecn_marks"`
+	Marks           uint64 `json:"ecn_marks"`                  // marked data packets
+	HeaderMarks     uint64 `json:"ecn_header_marks"`           // marked headers of trimmed packets
 	MaxDataQueue    uint64 `json:"max_data_queue_bytes"`
 	MaxControlQueue uint64 `json:"max_control_queue_bytes"`
 	Retransmitted   uint64 `json:"retransmitted_packets"`
@@ -78,7 +79,8 @@ type PortReport struct {
 	Trims        uint64
 	Drops        uint64
 	ControlDrops uint64
-	Marks        uint64
+	Marks        uint64   // marked data packets
+	HeaderMarks  uint64   // marked headers of trimmed packets
 	MaxQueue     uint64   // largest queue in bytes of data, including the packet in service
 	Pauses       uint64   // received pauses
 	Paused       dag.Time // total pause time
@@ -98,6 +100,7 @@ type TierReport struct {
 	Trims           uint64
 	Drops           uint64
 	Marks           uint64
+	HeaderMarks     uint64
 	MaxQueue        uint64
 	MeanUtilization float64
 	MaxUtilization  float64
@@ -337,7 +340,8 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 		row := PortReport{
 			Port: i, Name: names[i], Tier: tiers[tier], Packets: pt.packets, Bytes: pt.sent, Trims: pt.trims +
 				pt.trimsTail,
-			Drops: pt.drops, ControlDrops: pt.controlDrops, Marks: pt.marks, MaxQueue: pt.peak[dataQueue],
+			Drops: pt.drops, ControlDrops: pt.controlDrops,
+			Marks: n.marksOf(pt), HeaderMarks: pt.headerMarks, MaxQueue: pt.peak[dataQueue],
 			Pauses: uint64(pt.pausesReceived), Paused: dag.Time(pt.pausedFor(n.now)),
 		}
 		if r.Last > 0 {
@@ -350,7 +354,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 		}
 		sums[tier].count(&row)
 		if pt.host == none {
-			r.Counters.count(pt)
+			r.Counters.count(pt, n.marksOf(pt))
 		}
 		if row.Packets > 0 || row.Trims+row.Drops+row.ControlDrops > 0 {
 			r.Ports = append(r.Ports, row)
@@ -383,18 +387,29 @@ func (s *TierReport) count(p *PortReport) {
 	s.Trims += p.Trims
 	s.Drops += p.Drops
 	s.Marks += p.Marks
+	s.HeaderMarks += p.HeaderMarks
 	s.MaxQueue = max(s.MaxQueue, p.MaxQueue)
 	s.MeanUtilization += p.Utilization
 	s.MaxUtilization = max(s.MaxUtilization, p.Utilization)
 	s.Imbalance = max(s.Imbalance, float64(p.Bytes))
 }
 
-func (c *Counters) count(pt *port) {
+// marksOf returns the marked data packets of a port; with the quirk countHeaderMarks, marked headers too.
+func (n *network) marksOf(pt *port) uint64 {
+	if n.quirks.countHeaderMarks {
+		return pt.marks
+	}
+	return pt.marks - pt.headerMarks
+}
+
+// count adds a port with the given marks.
+func (c *Counters) count(pt *port, marks uint64) {
 	c.TrimsArriving += pt.trims
 	c.TrimsTail += pt.trimsTail
 	c.Drops += pt.drops
 	c.ControlDrops += pt.controlDrops
-	c.Marks += pt.marks
+	c.Marks += marks
+	c.HeaderMarks += pt.headerMarks
 	c.Pauses += uint64(pt.pausesSent)
 	c.ControlOrPauses = c.ControlDrops + c.Pauses
 	c.MaxDataQueue = max(c.MaxDataQueue, pt.peak[dataQueue])

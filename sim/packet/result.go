@@ -69,7 +69,8 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 
 // sweepColumns are the backend's columns of sweeps.
 var sweepColumns = []string{"fct_mean_ps", "fct_p99_ps", "fct_max_ps", "slowdown_mean", "slowdown_p99", "trims",
-	"drops", "ecn_marks", "max_data_queue_bytes", "incomplete_flows"}
+	"drops", "ecn_marks", "ecn_header_marks",
+	"max_data_queue_bytes", "incomplete_flows"}
 
 // cells returns the cells of sweepColumns; those of an empty distribution are empty.
 func cells(r *Report) []string {
@@ -82,7 +83,8 @@ func cells(r *Report) []string {
 	}
 	c := &r.Counters
 	return append(append(times, slowdowns...),
-		fmt.Sprint(c.TrimsArriving+c.TrimsTail), fmt.Sprint(c.Drops), fmt.Sprint(c.Marks), fmt.Sprint(c.MaxDataQueue),
+		fmt.Sprint(c.TrimsArriving+c.TrimsTail), fmt.Sprint(c.Drops), fmt.Sprint(c.Marks), fmt.Sprint(c.HeaderMarks),
+		fmt.Sprint(c.MaxDataQueue),
 		fmt.Sprint(r.Incomplete))
 }
 
@@ -173,7 +175,7 @@ func flowTable(r *Report, most int) *sim.Table {
 // portTable lists the busiest ports.
 func portTable(r *Report, most int) *sim.Table {
 	t := &sim.Table{Columns: []string{"port", "packets", "bytes", "trims", "drops", "ecn_marks", "max_data_queue_bytes",
-		"utilisation_until_last_completion", "header_drops", "pfc_pauses", "pfc_paused_ps"}}
+		"utilisation_until_last_completion", "header_drops", "pfc_pauses", "pfc_paused_ps", "ecn_header_marks"}}
 	if r.Sampled {
 		t.Columns = append(t.Columns, "mean_data_queue_bytes", "p99_data_queue_bytes")
 	}
@@ -194,6 +196,7 @@ func portTable(r *Report, most int) *sim.Table {
 		t.Uint(p.ControlDrops)
 		t.Uint(p.Pauses)
 		t.Int(int64(p.Paused))
+		t.Uint(p.HeaderMarks)
 		if r.Sampled {
 			t.Float(p.MeanQueue, 1)
 			t.Float(p.P99Queue, 0)
@@ -205,7 +208,7 @@ func portTable(r *Report, most int) *sim.Table {
 func tierTable(r *Report) *sim.Table {
 	t := &sim.Table{Columns: []string{"tier", "ports", "packets", "bytes", "trims", "drops", "ecn_marks",
 		"max_data_queue_bytes",
-		"mean_utilisation", "max_utilisation", "imbalance"}}
+		"mean_utilisation", "max_utilisation", "imbalance", "ecn_header_marks"}}
 	if r.Sampled {
 		t.Columns = append(t.Columns, "mean_data_queue_bytes", "p99_data_queue_bytes")
 	}
@@ -223,6 +226,7 @@ func tierTable(r *Report) *sim.Table {
 		t.Float(s.MeanUtilization, 4)
 		t.Float(s.MaxUtilization, 4)
 		t.Float(s.Imbalance, 4)
+		t.Uint(s.HeaderMarks)
 		if r.Sampled {
 			t.Float(s.MeanQueue, 1)
 			t.Float(s.P99Queue, 0)
@@ -273,8 +277,12 @@ func summary(r *Report, goodput float64) (rows []sim.Row) {
 	}
 	row("goodput", "%.4g Gb/s, Jain's index of flows %.4g", goodput, r.Jain)
 	c := &r.Counters
-	row("switches", "%d trims, %d drops, %d control packet drops, %d marks, longest queue %s", c.TrimsArriving+
-		c.TrimsTail, c.Drops, c.ControlDrops, c.Marks, roughly(c.MaxDataQueue))
+	headerMarks := ""
+	if c.HeaderMarks > 0 {
+		headerMarks = fmt.Sprintf(", %d marks of trimmed headers", c.HeaderMarks)
+	}
+	row("switches", "%d trims, %d drops, %d control packet drops, %d marks%s, longest queue %s", c.TrimsArriving+
+		c.TrimsTail, c.Drops, c.ControlDrops, c.Marks, headerMarks, roughly(c.MaxDataQueue))
 	if c.Pauses > 0 {
 		row("pauses", "%d", c.Pauses)
 	}

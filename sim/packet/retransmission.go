@@ -3,12 +3,34 @@
 
 package packet
 
+import "math"
+
 // rtoRules is the configuration of retransmission timers, in picoseconds.
 type rtoRules struct {
 	initial uint64 // timeout before the first round-trip sample
 	min     uint64 // smallest timeout
+	max     uint64 // largest timeout before backoff; 0: unlimited
+	linear  int    // consecutive timeouts without backoff
+	restart bool   // restart the timer from the send time of the first of few packets in flight
+	byPath  bool   // some of the above need the flow's path
 	scan    uint64 // scan period of timers, as in htsim; 0: timers are exact
 }
+
+// byPath is the value of a timeout that follows from the path of the flow.
+const byPath = math.MaxUint64
+
+func newRTORules(s *transportConfig) rtoRules {
+	r := rtoRules{
+		initial: s.timeout("rto-initial"), min: s.timeout("rto-min"), max: s.timeout("rto-max"),
+		scan:   s.time("rto-scan"),
+		linear: int(s.number("rto-linear")), restart: s.enabled("rto-restart"),
+	}
+	r.byPath = r.restart || r.initial == byPath || r.min == byPath || r.max == byPath
+	return r
+}
+
+// fullQueueTrips is the smallest timeout that follows from a path, in unloaded round trips.
+const fullQueueTrips = 3
 
 // maxTimeout limits exponential backoff (RFC 6298, section 2.5).
 const maxTimeout = 60e12
@@ -24,12 +46,26 @@ type rtoTimer struct {
 	due            uint64 // expiry; 0: off
 	event          uint64 // time of the scheduled event; 0: none
 	expirations    int    // consecutive expirations
+	unloaded       uint64 // round trip of the path in an idle network
+	full           uint64 // the same with a full queue at the port to the receiver; the timeout byPath
 	action         uint64 // time at which a flow reacts to a scanned timer
 }
 
 // reset initializes the timer of a new flow. An event of the slot's previous flow may still be scheduled.
-func (r *rtoTimer) reset(rules *rtoRules) {
-	*r = rtoTimer{timeout: rules.initial, event: r.event}
+func (r *rtoTimer) reset(rules *rtoRules, path *pathInfo) {
+	*r = rtoTimer{
+		event: r.event, unloaded: path.roundTrip,
+		full: max(path.roundTrip+path.lastDrain, fullQueueTrips*path.roundTrip),
+	}
+	r.timeout = r.resolve(rules.initial)
+}
+
+// resolve returns a timeout of the rules for the timer's flow.
+func (r *rtoTimer) resolve(timeout uint64) uint64 {
+	if timeout == byPath {
+		return r.full
+	}
+	return timeout
 }
 
 // sample adds a round-trip sample in picoseconds. All quotients are rounded down, as in htsim.
@@ -43,12 +79,23 @@ func (r *rtoTimer) sample(delay uint64, rules *rtoRules) {
 		r.deviation = 3*r.deviation/4 + off/4
 		r.rtt = 7*r.rtt/8 + delay/8
 	}
-	r.timeout = max(r.rtt+4*r.deviation, rules.min)
+	r.timeout = r.rtt + 4*r.deviation
+	if rules.max > 0 {
+		r.timeout = min(r.timeout, max(r.rtt, r.resolve(rules.max)))
+	}
+	r.timeout = max(r.timeout, r.resolve(rules.min))
 }
 
 // start sets the timer, even if it is already set.
 func (r *rtoTimer) start(n *network, f uint32, e event, rules *rtoRules) {
-	r.due = n.now + r.timeout
+	r.startSince(n, n.now, f, e, rules)
+}
+
+// startSince sets the timer from a time in the past, but to at least an unloaded round trip from now.
+func (r *rtoTimer) startSince(n *network, since uint64, f uint32, e event, rules *rtoRules) {
+	if r.due = since + r.timeout; since < n.now {
+		r.due = max(r.due, n.now+r.unloaded)
+	}
 	r.schedule(n, f, e, rules)
 }
 
@@ -91,7 +138,9 @@ func (r *rtoTimer) expire(n *network, f uint32, e, act event, rules *rtoRules) b
 		return false
 	}
 	late := n.now - r.due
-	r.timeout = min(2*r.timeout, maxTimeout)
+	if r.expirations > rules.linear {
+		r.timeout = min(2*r.timeout, maxTimeout)
+	}
 	r.start(n, f, e, rules)
 	if rules.scan == 0 {
 		return true

@@ -10,11 +10,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -67,6 +69,7 @@ type Coupling struct {
 type Replay struct {
 	program *sim.Program
 	rules   Compat
+	flows   bool // the trace is a list of flows
 	used    bool
 }
 
@@ -91,12 +94,48 @@ func newReplay(t dag.Source, rules Compat, env *sim.Env) (*Replay, error) {
 	if p.Rounded > 0 {
 		env.Warnf("%d calcs were rounded to whole nanoseconds, the unit of ATLAHS", p.Rounded)
 	}
-	return &Replay{program: p, rules: rules}, nil
+	h, err := t.Header()
+	if err != nil {
+		return nil, err
+	}
+	return &Replay{program: p, rules: rules, flows: isFlowList(h.Meta.Attrs, p)}, nil
+}
+
+// isFlowList reports whether a trace is a list of flows: it comes from a file of flows, or its messages have start
+// times or numbers and no op depends on another.
+func isFlowList(attrs string, p *sim.Program) bool {
+	if attr.IsFlowList(attrs) {
+		return true
+	}
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		if kind := op.Flags & sim.IsColl; op.Waits > 0 || kind != sim.IsSend && kind != sim.IsRecv {
+			return false
+		}
+	}
+	return p.Sends > 0 && (p.Releases || numbered(p))
+}
+
+// numbered reports whether the tags of the sends are 0, 1 and so on, each once, as those of generated flows.
+func numbered(p *sim.Program) bool {
+	seen := make([]bool, p.Sends)
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		if op.Flags&sim.IsColl != sim.IsSend {
+			continue
+		}
+		tag := p.Tag(op)
+		if uint64(tag) >= p.Sends || seen[tag] {
+			return false
+		}
+		seen[tag] = true
+	}
+	return p.Sends > 1
 }
 
 // Clone returns another replay of the same trace. Call it before Run.
 func (r *Replay) Clone() *Replay {
-	return &Replay{program: r.program.Clone(), rules: r.rules}
+	return &Replay{program: r.program.Clone(), rules: r.rules, flows: r.flows}
 }
 
 // Run replays the trace. A second call returns an error.
@@ -106,6 +145,13 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	}
 	r.used = true
 	o.Params.Coupling.Rules = r.rules
+	if on, ok := o.Params.TransportParams[handshake]; ok && on < 0 {
+		o.Params.TransportParams = maps.Clone(o.Params.TransportParams)
+		o.Params.TransportParams[handshake] = 0
+		if r.flows {
+			o.Params.TransportParams[handshake] = 1
+		}
+	}
 	p := r.program
 	if err := o.Placement.check(p.Ranks(), o.Network.Hosts); err != nil {
 		return nil, nil, err
@@ -218,6 +264,11 @@ func (p *Params) Check() error {
 		if err := parameter.check(v); err != nil {
 			return err
 		}
+		least := math.Ceil(parameter.Min * float64(p.MSS))
+		if parameter.Unit == Packets && v >= sizes && v-sizes < least {
+			return fmt.Errorf("%s: expected at least %v bytes, %v packets, found %v bytes", name, least, parameter.Min,
+				v-sizes)
+		}
 	}
 	for i := range t.Parameters {
 		if _, ok := p.TransportParams[t.Parameters[i].Name]; !ok {
@@ -238,6 +289,11 @@ func (p *Params) Check() error {
 	case p.Queue < 0 || p.ControlQueue < 0:
 		return fmt.Errorf("--queue and --control-queue: expected 0 or more bytes, found %d and %d", p.Queue,
 			p.ControlQueue)
+	case p.SharedBuffer < 0 || p.SharedBuffer > 0 && p.SharedBuffer < p.MSS+p.HeaderSize:
+		return fmt.Errorf("--buffer: expected at least a full packet of %d bytes, found %d", p.MSS+p.HeaderSize,
+			p.SharedBuffer)
+	case p.BufferShare != 0 && !(p.BufferShare >= 0.001 && p.BufferShare <= maxBufferShare):
+		return fmt.Errorf("--buffer-share: expected 0.001 to %d, found %v", maxBufferShare, p.BufferShare)
 	case p.ControlRatio < 0 || p.ControlRatio > math.MaxInt32:
 		return fmt.Errorf("--control-ratio: expected 1 to %[2]d packets, found %[1]d", p.ControlRatio, math.MaxInt32)
 	case p.ECNMin < 0 || p.ECNMax < p.ECNMin:

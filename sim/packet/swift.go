@@ -11,7 +11,7 @@ import "math"
 // swift is the transport.
 type swift struct {
 	stream
-	initial              uint64 // window of a new flow in bytes
+	initial              initialWindow
 	minWindow, maxWindow uint64 // bounds of the window in bytes
 	increase             float64
 	decrease             float64
@@ -19,6 +19,7 @@ type swift struct {
 	baseTarget           float64 // base target delay in picoseconds
 	hopTarget            float64 // picoseconds added to the target by each link of the path
 	scaling              swiftScaling
+	maxPace              uint64 // longest time between paced packets, but at least a round trip; 0: unlimited
 
 	sources []swiftSource
 	sinks   []swiftSink
@@ -67,11 +68,12 @@ const swiftMaxAtNIC = 2
 
 func newSwift(n *network, s *transportConfig) transport {
 	t := &swift{
-		stream: newStream(n, s), initial: s.packets("window"), minWindow: s.bytes("window-min"),
+		stream: newStream(n, s), initial: s.windowPackets("window", swiftPackets), minWindow: s.bytes("window-min"),
 		maxWindow: s.packets("window-max"),
 		increase:  s.number("increase"), decrease: s.number("decrease"), maxDecrease: min(s.number("decrease-max"), 1),
-		baseTarget: s.number("target"), hopTarget: s.number("target-hop"),
+		baseTarget: s.number("target"), hopTarget: s.number("target-hop"), maxPace: s.timeout("pace-max"),
 	}
+	t.rto.byPath = t.rto.byPath || t.maxPace == byPath
 	if few, many := s.number("scaling-min"), s.number("scaling-max"); few < many {
 		t.scaling.max = s.number("scaling")
 		t.scaling.alpha = t.scaling.max / (1/math.Sqrt(few) - 1/math.Sqrt(many))
@@ -88,7 +90,8 @@ func (t *swift) open(f uint32) {
 	s, k := &t.sources[f], &t.sinks[f]
 	fl := &t.n.flows[f]
 	*s = swiftSource{
-		streamSource: t.reset(&s.streamSource), window: t.initial, dataNumbers: s.dataNumbers[:0], lastSend: t.n.now,
+		streamSource: t.reset(f, &s.streamSource), window: t.initial.of(t.n, f),
+		dataNumbers: s.dataNumbers[:0], lastSend: t.n.now,
 		target: t.baseTarget + t.pathTarget(fl.src, fl.dst),
 	}
 	k.got.reset()
@@ -272,7 +275,11 @@ func (t *swift) acknowledged(pk *packet) {
 // adjust sets the window according to the delay of a packet, in picoseconds (algorithm 1).
 func (t *swift) adjust(s *swiftSource, delay, fresh uint64) {
 	s.previous = s.window
-	s.mayDecrease = t.n.now-s.lastDecrease >= s.timer.rtt
+	trip := s.timer.rtt
+	if !t.quirks.smoothedDecrease {
+		trip = max(trip, delay)
+	}
+	s.mayDecrease = t.n.now-s.lastDecrease >= trip
 	s.timer.sample(delay, &t.rto)
 	s.timeouts = 0
 	target := t.target(s)
@@ -306,6 +313,9 @@ func (t *swift) limit(s *swiftSource) {
 	s.interval = 0
 	if s.window < t.mss {
 		s.interval = s.timer.rtt * t.mss / s.window
+		if t.maxPace > 0 {
+			s.interval = min(s.interval, max(s.timer.rtt, s.timer.resolve(t.maxPace)))
+		}
 	}
 }
 
@@ -374,6 +384,9 @@ func (t *swift) goBack(f uint32, s *swiftSource) {
 	t.retransmit(f, s)
 }
 
+// swiftPackets is the smallest automatic initial window, in packets.
+const swiftPackets = 15
+
 // swiftTarget is the default base target delay in picoseconds.
 const swiftTarget = 20e6
 
@@ -382,9 +395,11 @@ var swiftTransport = Transport{
 	discipline: randomDrop, nic: fairFlows, header: 64, control: 64, bareCompat: true, balance: Fixed,
 	queueBDPs: 5, build: newSwift,
 	Parameters: append([]Parameter{
-		{Name: "window", Value: 15, Min: 1e-3, Doc: "initial window in packets"},
+		{Name: "window", Unit: Packets, Value: -1, Min: 1e-3, Compat: number(swiftPackets),
+			Doc: "initial window in packets or bytes; auto: 15 packets or, if larger, the bandwidth-delay product of " +
+				"the path"},
 		{Name: "window-min", Unit: Bytes, Value: 10, Min: 1, Doc: "smallest window"},
-		{Name: "window-max", Value: 1000, Min: 1, Doc: "largest window, in packets"},
+		{Name: "window-max", Unit: Packets, Value: 1000, Min: 1, Doc: "largest window in packets or bytes"},
 		{Name: "increase", Value: 1, Min: 0, Doc: "additive increase, in packets per round trip"},
 		{Name: "decrease", Value: 0.8, Min: 0,
 			Doc: "multiplicative decrease: share of the window, times the excess share of the delay"},
@@ -400,7 +415,10 @@ var swiftTransport = Transport{
 		{Name: "scaling-min", Value: 0.1, Min: 1e-6, Doc: "window with the largest addition, in packets"},
 		{Name: "scaling-max", Value: 100, Min: 1e-6,
 			Doc: "window without an addition, in packets; if not above scaling-min, no window has an addition"},
+		{Name: "pace-max", Unit: Time, Value: -1, Compat: number(0),
+			Doc: "longest time between packets of a window below one packet, at least the smoothed round trip; auto: " +
+				"as rto-initial; 0: unlimited"},
 		{Name: "drop-chance", Value: 0, Compat: number(0.1),
 			Doc: "probability of dropping a packet at a switch queue with less free space than three full packets"},
-	}, timeoutParameters(1e9, 100e6, nil, nil)...),
+	}, timeoutParameters(1e9, 100e6)...),
 }

@@ -92,16 +92,20 @@ func TestSwiftWindow(t *testing.T) {
 		name                 string
 		window, delay, since uint64
 		want                 uint64
+		smoothed             bool // with the quirk smoothedDecrease
 	}{
-		{"below the target", 10_000, 50 * us, 0, 10_100},
-		{"less than a packet", 500, 50 * us, 0, 1500},
-		{"above", 10_000, 125 * us, 80 * us, 8400}, // 1 - 0.8 * 25/125
-		{"above within a round trip", 10_000, 125 * us, 79 * us, 10_000},
-		{"far above", 10_000, 1000 * us, 80 * us, 5000},
-		{"at it", 10_000, 100 * us, 80 * us, 10_000},
+		{"below the target", 10_000, 50 * us, 0, 10_100, false},
+		{"less than a packet", 500, 50 * us, 0, 1500, false},
+		{"above", 10_000, 125 * us, 125 * us, 8400, false}, // 1 - 0.8 * 25/125
+		{"above within a round trip", 10_000, 125 * us, 124 * us, 10_000, false},
+		{"far above", 10_000, 1000 * us, 1000 * us, 5000, false},
+		{"at it", 10_000, 100 * us, 100 * us, 10_000, false},
+		{"htsim, above", 10_000, 125 * us, 80 * us, 8400, true},
+		{"htsim, above within a smoothed round trip", 10_000, 125 * us, 79 * us, 10_000, true},
 	} {
-		tr := &swift{stream: stream{n: &network{now: 500 * us}, mss: 1000}, increase: 1, decrease: 0.8, maxDecrease: 0.5}
-		s := &swiftSource{window: c.window, target: 100 * us, lastDecrease: 500*us - c.since}
+		tr := &swift{stream: stream{n: &network{now: 5000 * us}, mss: 1000}, increase: 1, decrease: 0.8, maxDecrease: 0.5}
+		tr.quirks.smoothedDecrease = c.smoothed
+		s := &swiftSource{window: c.window, target: 100 * us, lastDecrease: 5000*us - c.since}
 		s.timer.rtt = 80 * us
 		if tr.adjust(s, c.delay, 1000); s.window != c.want {
 			t.Errorf("%s: window %d, want %d", c.name, s.window, c.want)

@@ -24,6 +24,9 @@ type tcpSource struct {
 	open      bool // the handshake is complete
 }
 
+// handshake is the parameter that opens a connection for each flow.
+const handshake = "handshake"
+
 // synACK is the flag of the ACK of a handshake.
 const synACK = flagA
 
@@ -33,7 +36,7 @@ func newTCP(n *network, s *transportConfig) transport {
 
 func makeTCP(n *network, s *transportConfig) *tcp {
 	return &tcp{
-		stream: newStream(n, s), handshake: s.enabled("handshake"), initial: s.packets("window"),
+		stream: newStream(n, s), handshake: s.enabled(handshake), initial: s.packets("window"),
 		threshold: s.packets("ssthresh"),
 	}
 }
@@ -44,7 +47,7 @@ func (t *tcp) open(f uint32) {
 		t.sinks = append(t.sinks, reassembly{})
 	}
 	s := &t.sources[f]
-	*s = tcpSource{streamSource: t.reset(&s.streamSource), window: t.initial, threshold: t.threshold}
+	*s = tcpSource{streamSource: t.reset(f, &s.streamSource), window: t.initial, threshold: t.threshold}
 	t.sinks[f].reset()
 	if t.dctcp != nil {
 		t.dctcp.open(f)
@@ -241,10 +244,12 @@ func (t *tcp) timer(e event, f uint32) {
 // tcpParameters returns the parameters of TCP. first is htsim's first timeout in picoseconds.
 func tcpParameters(first float64) []Parameter {
 	return append([]Parameter{
-		{Name: "window", Value: 10, Min: 1, Doc: "initial window in packets"},
-		{Name: "ssthresh", Value: 100, Min: 2, Doc: "initial slow start threshold in packets"},
-		{Name: "handshake", Unit: Switch, Value: 1, Doc: "open a connection for each flow; 0: connections exist"},
-	}, timeoutParameters(10e9, 1e9, number(first), number(250e9))...)
+		{Name: "window", Unit: Packets, Value: 10, Min: 1, Doc: "initial window in packets or bytes"},
+		{Name: "ssthresh", Unit: Packets, Value: 100, Min: 2, Doc: "initial slow start threshold in packets or bytes"},
+		{Name: handshake, Unit: Switch, Value: -1, Compat: number(1),
+			Doc: "open a connection for each message; off: connections exist; auto: on for lists of flows, " +
+				"off for other traces"},
+	}, timeoutParameters(first, 250e9)...)
 }
 
 var tcpTransport = Transport{

@@ -3,6 +3,8 @@ package packet
 import (
 	"strings"
 	"testing"
+
+	"github.com/tracedag/tracedag/dag"
 )
 
 // TestTCPVectors repeats reference runs of TCP and DCTCP with the paths of their flows, to the picosecond. Queues mark
@@ -132,7 +134,7 @@ func TestTCPWindow(t *testing.T) {
 func TestRetransmissionTimer(t *testing.T) {
 	rules := &rtoRules{initial: 500, min: 100}
 	var r rtoTimer
-	r.reset(rules)
+	r.reset(rules, &pathInfo{})
 	for _, c := range []struct{ delay, rtt, timeout uint64 }{
 		{0, 0, 100}, // no sample
 		{800, 800, 800 + 4*400},
@@ -142,6 +144,74 @@ func TestRetransmissionTimer(t *testing.T) {
 	} {
 		if r.sample(c.delay, rules); r.rtt != c.rtt || r.timeout != c.timeout {
 			t.Errorf("after %d: round trip %d, timeout %d, want %d, %d", c.delay, r.rtt, r.timeout, c.rtt, c.timeout)
+		}
+	}
+}
+
+// TestAutomaticHandshake checks that the handshake is on for lists of flows only, unless it is given, and that the ideal
+// time includes it.
+func TestAutomaticHandshake(t *testing.T) {
+	flow := func(change func(b *dag.Builder)) *dag.Trace {
+		b := dag.NewBuilder(4)
+		change(b)
+		return b.Trace()
+	}
+	one := func(b *dag.Builder) {
+		b.Rank(0).Send(3, 1000, 0)
+		b.Rank(3).Recv(0, 1000, 0)
+	}
+	of := func(attrs string) *dag.Trace {
+		trace := flow(one)
+		trace.Attrs = attrs
+		return trace
+	}
+	const connect = 2 * 4 * (64*40 + 500_000)
+	const data = 4 * (1064*40 + 500_000)
+	for _, c := range []struct {
+		name  string
+		trace *dag.Trace
+		flows bool
+	}{
+		{"message", flow(one), false},
+		{"connection matrix", of(`{"htsim":{"unit":6}}`), true},
+		{"HPCC", of(`{"hpcc":{}}`), true},
+		{"TrafPy", of(`{"trafpy":{}}`), true},
+		{"merged flows", of(`{"jobs":[{"hpcc":{}},{"trafpy":{}}]}`), true},
+		{"merge with another trace", of(`{"jobs":[{"hpcc":{}},null]}`), false},
+		{"start time", flow(func(b *dag.Builder) {
+			b.Rank(0).Add(dag.Op{Kind: dag.Send, Peer: 3, Bytes: 1000, Release: 1})
+			b.Rank(3).Recv(0, 1000, 0)
+		}), true},
+		{"numbers", flow(func(b *dag.Builder) {
+			one(b)
+			b.Rank(1).Send(0, 1000, 1)
+			b.Rank(0).Recv(1, 1000, 1)
+		}), true},
+		{"dependency", flow(func(b *dag.Builder) {
+			one(b)
+			b.Rank(3).Send(0, 1000, 1, 0)
+			b.Rank(0).Recv(3, 1000, 1)
+		}), false},
+		{"calc", flow(func(b *dag.Builder) {
+			one(b)
+			b.Rank(0).Calc(1)
+		}), false},
+	} {
+		for _, given := range []float64{-1, 0, 1} {
+			on := given > 0 || given < 0 && c.flows
+			for _, name := range []string{"tcp", "dctcp"} {
+				_, report := try{network: leafSpine, transport: name, set: func(o *Options) {
+					o.Params.TransportParams[handshake] = given
+				}}.run(t, c.trace)
+				want := dag.Time(data)
+				if on {
+					want += connect
+				}
+				f := report.Flows[0]
+				if got := f.Delivered - f.Start; f.Target == 3 && (got != want || report.Ideal[0] != want) {
+					t.Errorf("%s, %s, handshake=%v: %v, ideal %v, want %v", name, c.name, given, got, report.Ideal[0], want)
+				}
+			}
 		}
 	}
 }

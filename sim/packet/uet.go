@@ -22,8 +22,10 @@ type uet struct {
 	base        pathInfo // rate and base round trip of the network
 	fixedBase   bool     // base.roundTrip was specified
 	timeoutBase uint64   // if rto is automatic: part of it that does not depend on the path, in picoseconds
-	rto         uint64   // age at which a packet in flight is retransmitted, in picoseconds; 0: never
-	sprayer     sprayer
+	// constantTimeout disables the backoff of timeouts.
+	constantTimeout bool
+	rto             uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
+	sprayer         sprayer
 
 	detachedNIC   bool // see eqdsQuirks
 	waitForCredit bool // see quirks
@@ -51,17 +53,19 @@ type uetHost struct {
 // uetSource is the sender of a flow.
 type uetSource struct {
 	scoreboard
-	unsent    int64  // bytes of packets never sent
-	lostBytes int64  // bytes of packets to retransmit
-	heard     uint64 // time of the receiver's last packet, or of the last check for credit
-	answered  uint64 // time of the receiver's last packet
-	requested uint64 // time of the last credit request; 0: none
-	queued    bool   // waits for the NIC
-	timerSet  bool   // a timer is set
-	rto       uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
-	ackEvery  uint64 // bytes received after which an ACK is sent
-	live      bool   // has started and is neither complete nor given up
-	entropy   entropyState
+	unsent        int64  // bytes of packets never sent
+	lostBytes     int64  // bytes of packets to retransmit
+	heard         uint64 // time of the receiver's last packet, or of the last check for credit
+	answered      uint64 // time of the receiver's last packet
+	requested     uint64 // time of the last credit request; 0: none
+	queued        bool   // waits for the NIC
+	timerSet      bool   // a timer is set
+	rto           uint64 // age at which a packet in flight is retransmitted, in picoseconds; 0: never
+	creditTimeout uint64 // the same for a flow without packets in flight that waits for credit
+	backoff       uint8  // consecutive timeouts without an answer of the receiver, at most maxBackoff
+	ackEvery      uint64 // bytes received after which an ACK is sent
+	live          bool   // has started and is neither complete nor given up
+	entropy       entropyState
 }
 
 // uetSink is the receiver of a flow.
@@ -80,6 +84,7 @@ func newUET(n *network, s *transportConfig) *uet {
 		controlTurns: uint32(min(s.number("control-turns"), math.MaxInt32)), hosts: make([]uetHost, n.hosts),
 	}
 	t.sprayer.count = n.balance.entropies
+	t.constantTimeout = s.quirks.constantTimeout
 	for i := range t.hosts {
 		t.hosts[i].nicQueue = n.newNICQueue(uint32(i))
 	}
@@ -87,7 +92,7 @@ func newUET(n *network, s *transportConfig) *uet {
 }
 
 // setTimeout sets the retransmission timeout from the parameter rto: at least the time of a packet or, if it is
-// negative, base plus the time of six full queues, in picoseconds. Without quirks, timeouts are by path; see timeout.
+// automatic, base plus the time of six full queues, in picoseconds. Without quirks, timeouts are by path; see timeout.
 func (t *uet) setTimeout(s *transportConfig, base uint64) {
 	full := uint64(float64(t.mss+t.header) * 8e12 / float64(s.rate))
 	if v := s.number("rto"); v >= 0 {
@@ -107,18 +112,20 @@ func (t *uet) setTimeout(s *transportConfig, base uint64) {
 }
 
 // timeout returns the retransmission timeout of a flow: at least two round trips with the time between ACKs and, if
-// it is automatic, the time of the slowest full queue on the flow's path.
-func (t *uet) timeout(f uint32) uint64 {
+// it is automatic, the time of six full data queues and of a full control queue, except for requests of credit.
+func (t *uet) timeout(f uint32) (rto, credit uint64) {
 	if t.rto == 0 || t.n.quirks.firstHostRate {
-		return t.rto
+		return t.rto, t.rto
 	}
 	path := t.n.path(t.n.flows[f].src, t.n.flows[f].dst)
-	rto := t.rto
+	rto, credit = t.rto, t.rto
 	if t.timeoutBase > 0 {
-		rto = t.timeoutBase + min(6*path.drain, maxDrain)
+		credit = t.timeoutBase + min(6*path.drain, maxDrain)
+		rto = credit + path.lastControlDrain
 	}
 	acks := uint64(min(float64(t.ackEvery)*8e12/float64(path.rate), maxDrain)) // longest time between two ACKs
-	return max(rto, 2*(path.roundTrip+acks))
+	least := 2 * (path.roundTrip + acks)
+	return max(rto, least), max(credit, least)
 }
 
 func (t *uet) open(f uint32) {
@@ -131,8 +138,9 @@ func (t *uet) open(f uint32) {
 	total := packetCount(bytes, t.mss)
 	s.reset(total)
 	t.sprayer.open(&s.entropy, t.n.flows[f].labels[0].key)
-	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy, rto: t.timeout(f),
+	*s = uetSource{scoreboard: s.scoreboard, timerSet: s.timerSet, entropy: s.entropy,
 		ackEvery: t.ackEvery}
+	s.rto, s.creditTimeout = t.timeout(f)
 	s.unsent = int64((total-1)*(t.mss+t.header) + t.size(f, total-1))
 	got := k.got
 	got.reset()
@@ -177,7 +185,7 @@ func (t *uet) start(f uint32) {
 
 // recordHeard records a packet from the receiver.
 func (t *uet) recordHeard(s *uetSource) {
-	s.heard, s.answered = t.n.now, t.n.now
+	s.heard, s.answered, s.backoff = t.n.now, t.n.now, 0
 }
 
 // finish records that a flow is complete or given up.
@@ -570,6 +578,16 @@ func (t *uet) nacked(f uint32, pk *packet) {
 	t.requestTurn(f)
 }
 
+// maxBackoff is the largest number of times that consecutive timeouts double the next one.
+const maxBackoff = 6
+
+// timeout returns the current retransmission timeout. It doubles with each timeout without an answer of the receiver,
+// whose answer may wait behind many others in an incast.
+func (s *uetSource) timeout() uint64 { return s.rto << s.backoff }
+
+// patience returns the current time that a flow without packets in flight waits for credit before it requests some.
+func (s *uetSource) patience() uint64 { return s.creditTimeout << s.backoff }
+
 func (t *uet) timer(e event, i uint32) {
 	switch e {
 	case timerA:
@@ -589,11 +607,11 @@ func (t *uet) setTimer(f uint32, s *uetSource) {
 		return
 	}
 	s.timerSet = true
-	since := s.heard
+	at := s.heard + s.patience()
 	if s.oldest != none {
-		since = s.packet(uint64(s.oldest)).sentAt
+		at = s.packet(uint64(s.oldest)).sentAt + s.timeout()
 	}
-	t.n.at(max(since+s.rto, t.n.now+1), timerB, f)
+	t.n.at(max(at, t.n.now+1), timerB, f)
 }
 
 // checkTimeout retransmits the oldest packet if it has timed out. A flow that may not send requests credit.
@@ -603,14 +621,14 @@ func (t *uet) checkTimeout(f uint32) {
 	if t.n.flows[f].complete || !s.live {
 		return
 	}
-	if t.n.now-s.answered > maxExpirations*s.rto {
+	if t.n.now-s.answered > maxExpirations*s.timeout() {
 		t.finish(s)
 		return
 	}
 	asks := false
 	if s.oldest != none {
 		seq := uint64(s.oldest)
-		if t.n.now >= s.packet(seq).sentAt+s.rto {
+		if t.n.now >= s.packet(seq).sentAt+s.timeout() {
 			size := int64(t.size(f, seq))
 			asks = true
 			s.markLost(seq)
@@ -620,11 +638,14 @@ func (t *uet) checkTimeout(f uint32) {
 				t.window.timedOut(f, size)
 			}
 		}
-	} else if t.n.now >= s.heard+s.rto {
+	} else if t.n.now >= s.heard+s.patience() {
 		s.heard = t.n.now
 		asks = !t.waitForCredit
 	}
 	if asks {
+		if !t.constantTimeout {
+			s.backoff = min(s.backoff+1, maxBackoff)
+		}
 		t.requestTurn(f)
 		if t.credit != nil && !s.queued && !t.maySend(f) {
 			t.requestCredit(f, s)
@@ -635,7 +656,7 @@ func (t *uet) checkTimeout(f uint32) {
 
 // requestCredit requests credit from the receiver, at most once per timeout.
 func (t *uet) requestCredit(f uint32, s *uetSource) {
-	if s.requested > 0 && t.n.now-s.requested < s.rto {
+	if s.requested > 0 && t.n.now-s.requested < s.patience() {
 		return
 	}
 	s.requested, s.heard = t.n.now, t.n.now
