@@ -24,7 +24,7 @@ func TestTCPVectors(t *testing.T) {
 }
 
 // TestTCPWithoutQuirks repeats the reference runs without quirks. The differences are the size of the SYN, the packets
-// after the end of the data and, for DCTCP, the windows after which it reduces the window.
+// after the end of the data, shorter timeouts and, for DCTCP, the windows after which it reduces the window.
 func TestTCPWithoutQuirks(t *testing.T) {
 	for _, c := range []struct {
 		id      string
@@ -32,7 +32,10 @@ func TestTCPWithoutQuirks(t *testing.T) {
 	}{{"dctcp-single-10MiB", 1}, {"dctcp-4to1-onespine", 5}, {"dctcp-incast32-1MiB", 5}, {"tcp-4to1-onespine", 2}} {
 		v := readVector(t, c.id)
 		transport, _, _ := strings.Cut(c.id, "-")
-		n, _ := v.run(t, transport, CompatNone, func(p *Params) { p.HeaderSize, p.ControlSize = 0, 40 })
+		n, _ := v.run(t, transport, CompatNone, func(p *Params) {
+			p.HeaderSize, p.ControlSize, p.TransportParams[handshake] = 0, 40, 1
+			p.TransportParams["rto-max"] = 0 // RFC 6298
+		})
 		n.allThere(t)
 		mean, _ := n.times()
 		if off := 100 * (mean/v.Summary.FCT.Mean - 1); off > c.percent || off < -c.percent {
