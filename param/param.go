@@ -123,10 +123,15 @@ type checked struct {
 }
 
 func (c *checked) Set(text string) error {
+	before := c.String()
 	if err := c.Value.Set(text); err != nil {
 		return err
 	}
-	return c.check()
+	err := c.check()
+	if err != nil && before != "" {
+		c.Value.Set(before) // a value that is refused leaves the one before
+	}
+	return err
 }
 
 // Expect returns the parameter with a description of its values that replaces the reason of every error.

@@ -55,8 +55,18 @@ func (n *number[T]) Set(text string) error {
 	if err := n.check(v, text); err != nil {
 		return err
 	}
+	return n.store(v)
+}
+
+// store sets the value and runs the checks. A value that they refuse leaves the one before.
+func (n *number[T]) store(v T) error {
+	before := *n.at
 	*n.at = v
-	return n.run()
+	err := n.run()
+	if err != nil {
+		*n.at = before
+	}
+	return err
 }
 
 func (n *number[T]) Parse(text string) (*big.Rat, error) {
@@ -75,8 +85,7 @@ func (n *number[T]) SetNumber(x *big.Rat) error {
 	if err != nil {
 		return err
 	}
-	*n.at = v
-	return n.run()
+	return n.store(v)
 }
 
 func (n *number[T]) limit(least, most *big.Rat, text string) {
@@ -311,10 +320,17 @@ func (c *custom) String() string                      { return c.text() }
 func (c *custom) Parse(text string) (*big.Rat, error) { return c.parse(text) }
 
 func (c *custom) SetNumber(n *big.Rat) error {
+	before := c.text()
 	if err := c.set(n); err != nil {
 		return err
 	}
-	return c.run()
+	err := c.run()
+	if err != nil && before != "" {
+		if n, parseErr := c.parse(before); parseErr == nil {
+			c.set(n)
+		}
+	}
+	return err
 }
 
 func (c *custom) Set(text string) error {
