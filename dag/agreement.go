@@ -13,8 +13,8 @@ import (
 // small relative to that of reading the trace; [Validate] names the ops.
 //
 // A rank disagrees if the sources, tags and sizes of its receives are not those of the messages sent to it, and if a
-// collective in which all members state the same size (allreduce, reduce, bcast, reduce-scatter) has several. Ranks with
-// wildcards need as many receives as messages. Messages to and from ranks that do not exist are ignored.
+// collective in which all members state the same size (allreduce, reduce, bcast, reduce-scatter) has several. Ranks
+// with wildcards need as many receives as messages. Messages to and from ranks that do not exist are ignored.
 func Disagreement(t *Trace) string {
 	a := agreement{t}
 	if what := a.messages(); what != "" {
@@ -76,7 +76,8 @@ func (a *agreement) messages() string {
 	case e.count < 0:
 		what = fmt.Sprintf("rank %d lacks messages for %d of its receives", first, -e.count)
 	case e.matching != 0:
-		what = fmt.Sprintf("the receives of rank %d have other sources or tags than the messages that are sent to it", first)
+		what = fmt.Sprintf("the receives of rank %d have other sources or tags than the messages that are sent to it",
+			first)
 	case e.bytes != Total{}:
 		bytes, how := e.bytes.Big(), "more"
 		if bytes.Sign() < 0 {
@@ -176,7 +177,8 @@ func (a *agreement) collectives() string {
 			}
 			oneSize := subkind == Allreduce || subkind == Reduce || subkind == Bcast || subkind == ReduceScatter
 			if oneSize && k < len(s.size) && s.kind[k] == subkind && s.size[k] != size {
-				return fmt.Sprintf("rank %d has %d bytes in its %v, op %d, but rank %d has %d", rank, size, subkind, i, s.rank,
+				return fmt.Sprintf("rank %d has %d bytes in its %v, op %d, but rank %d has %d", rank, size, subkind, i,
+					s.rank,
 					s.size[k])
 			}
 		}

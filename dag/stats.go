@@ -219,7 +219,8 @@ func (s *tally) count(r *Rank, id int) rankTotals {
 	s.levels.find(r)
 	s.blocked += s.levels.blocked
 	if depth := s.levels.depth(); depth > 0 {
-		s.peak(Depth{Ops: depth, Rank: id}, s.levels.width(id), CriticalPath{Time: s.levels.last, Rank: id, Longer: s.levels.last == MaxTime})
+		s.peak(Depth{Ops: depth, Rank: id}, s.levels.width(id), CriticalPath{Time: s.levels.last, Rank: id,
+			Longer: s.levels.last == MaxTime})
 	}
 	return rankTotals{ops: TotalOf(int64(r.Len())), sent: sent, calc: calc}
 }

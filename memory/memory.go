@@ -122,7 +122,8 @@ func ReadContentInto(ctx context.Context, buffer []byte, r io.Reader) ([]byte, e
 	if n == most {
 		var more [1]byte
 		if _, err := io.ReadFull(r, more[:]); err == nil {
-			return nil, &Error{What: "contents of more than " + about(float64(most)) + " that are read as a whole", Limit: limit}
+			return nil, &Error{What: "contents of more than " + about(float64(most)) + " that are read as a whole",
+				Limit: limit}
 		} else if !errors.Is(err, io.EOF) {
 			return nil, err
 		}

@@ -26,7 +26,8 @@ type Op struct {
 	Flags  uint8
 }
 
-// Link returns another op, which the replay loop or a List has set. It is undefined while the op has unmet dependencies.
+// Link returns another op, which the replay loop or a List has set. It is undefined while the op has unmet
+// dependencies.
 func (op *Op) Link() uint32 {
 	return op.Waits
 }

@@ -55,8 +55,8 @@ func (r *Result) AddOverflow(p *Program, op uint32) {
 	o := Overflow{Op: -1}
 	if op != NoOp {
 		o = Overflow{Rank: int(p.Ops[op].Rank), Op: p.Index(op), Wrapped: true}
-		o.Message = fmt.Sprintf("rank %d op %d (%v): a clock wrapped around at 2^64 ns, as in the reproduced simulator; "+
-			"times are its numbers, not durations", o.Rank, o.Op, p.Kind(op))
+		o.Message = fmt.Sprintf("rank %d op %d (%v): a clock wrapped around at 2^64 ns, as in the reproduced "+
+			"simulator; times are its numbers, not durations", o.Rank, o.Op, p.Kind(op))
 	} else {
 		for o.Rank < len(r.Finish) && r.Finish[o.Rank].InRange() {
 			o.Rank++

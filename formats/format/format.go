@@ -66,9 +66,9 @@ type Format struct {
 	Write func(w io.Writer, t *dag.Trace, o WriteOptions) error
 
 	// WriteFiles writes a trace as several files, one after the other, under the rules of Write. It first passes the
-	// result of Losses, which may depend on the options, to o.Losses. create begins the next file. The file's name is the name of the output without an ending of the format, plus suffix, such as
-	// ".12.et". A file is complete when create is called again or WriteFiles returns. One of Write and WriteFiles is
-	// nil.
+	// result of Losses, which may depend on the options, to o.Losses. create begins the next file. The file's name is
+	// the name of the output without an ending of the format, plus suffix, such as ".12.et". A file is complete when
+	// create is called again or WriteFiles returns. One of Write and WriteFiles is nil.
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
 
 	// WriteSource writes the bytes of Write from a trace that need not fit in memory. It first passes the result of

@@ -81,7 +81,8 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 		return nil, format.InFile(in.Name, err)
 	}
 	if used.addressed > 0 {
-		o.Warn("%s: %d calcs have a peer, tag or NIC, which has no effect; the file may be damaged", in.Name, used.addressed)
+		o.Warn("%s: %d calcs have a peer, tag or NIC, which has no effect; the file may be damaged", in.Name,
+			used.addressed)
 	}
 	return newTrace(ranks), nil
 }

@@ -26,7 +26,8 @@ func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := textReader{ctx: o.Context, file: in.Name, compat: o.Compat, warn: o.Warn, line: 1, clock: -1, clocks: make(map[int]int32)}
+	r := textReader{ctx: o.Context, file: in.Name, compat: o.Compat, warn: o.Warn, line: 1, clock: -1,
+		clocks: make(map[int]int32)}
 	if err := r.read(in.Reader); err != nil {
 		return nil, err
 	}
@@ -162,7 +163,8 @@ func (r *textReader) parse(b []byte) error {
 		}
 		if r.done {
 			if p = skipBlanks(b, p); newline(b, p) < 0 && (b[p] != '/' || b[p+1] != '/' && b[p+1] != '*') {
-				r.warn("%s:%d: text follows the block of the last rank, %d; it is ignored", r.file, r.line, len(r.ranks)-1)
+				r.warn("%s:%d: text follows the block of the last rank, %d; it is ignored", r.file, r.line,
+					len(r.ranks)-1)
 				r.ignored = true
 				return nil
 			}

@@ -21,7 +21,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	}
 	ranks := make([]*rankReader, len(inputs))
 	for i, in := range inputs {
-		ranks[i] = &rankReader{ctx: o.Context, file: in.Name, rank: int32(i), ranks: int32(len(inputs)), lenient: o.Lenient}
+		ranks[i] = &rankReader{ctx: o.Context, file: in.Name, rank: int32(i), ranks: int32(len(inputs)),
+			lenient: o.Lenient}
 	}
 	err = par.Each(len(ranks), func(i int) error { return ranks[i].read(inputs[i]) })
 	if err != nil {

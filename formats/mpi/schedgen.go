@@ -143,8 +143,9 @@ type persistentMessage struct {
 
 func newScheduleReader(file string, options format.ReadOptions, rank, hosts int) *scheduleReader {
 	o := optionsOf(&options)
-	f := &scheduleReader{ctx: options.Context, file: file, o: o, atlahs: o.Variant == schedgen.ATLAHS.String(), compat: options.Compat,
-		hosts: hosts}
+	f := &scheduleReader{ctx: options.Context, file: file, o: o, atlahs: o.Variant == schedgen.ATLAHS.String(),
+		compat: options.Compat,
+		hosts:  hosts}
 	for x := range o.Extrapolate {
 		b := new(dag.RankBuilder)
 		s := &schedule{f: f, b: b, e: schedgen.NewEmitter(b), rank: rank + x*hosts, ranks: o.Extrapolate * hosts,

@@ -408,7 +408,8 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	}
 	start := time.Now()
 	done, err := write(tracefile.WriteOptions{
-		Context: p.Context(), To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own, Numbered: !to.named, Stdout: p.output,
+		Context: p.Context(), To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own,
+		Numbered: !to.named, Stdout: p.output,
 		Outputs: &p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
 	})
 	var many *tracefile.ManyFilesError

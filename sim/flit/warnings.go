@@ -149,8 +149,8 @@ type CyclesError struct {
 }
 
 func (e *CyclesError) Error() string {
-	return fmt.Sprintf("the messages that host %d %s need %s%d cycles, expected at most %d (%s); the largest is that of "+
-		"rank %d op %d, %d bytes; %s", e.Host, e.What,
+	return fmt.Sprintf("the messages that host %d %s need %s%d cycles, expected at most %d (%s); the largest is "+
+		"that of rank %d op %d, %d bytes; %s", e.Host, e.What,
 		map[bool]string{true: "more than ", false: "at least "}[e.Cycles == math.MaxUint64], e.Cycles, e.Most, e.Limit,
 		e.Rank, e.Op, e.Bytes, e.Remedy)
 }

@@ -45,8 +45,8 @@ func (r *Replay) Clone() *Replay {
 	return &Replay{program: r.program.Clone()}
 }
 
-// Run replays the trace. It returns a [*sim.TooLongError] if a time exceeds [dag.MaxTime], and an error if the replay has
-// already run or the context ends.
+// Run replays the trace. It returns a [*sim.TooLongError] if a time exceeds [dag.MaxTime], and an error if the replay
+// has already run or the context ends.
 func (r *Replay) Run(o Options) (*sim.Result, error) {
 	if r.used {
 		return nil, errors.New("a replay can be run only once")

@@ -45,7 +45,8 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 	}
 	ranks := p.Ranks()
 	r := &reference{
-		p: p, n: n, clock: clock, wrapped: sim.NoOp, timeline: o.Timeline, progress: sim.Progress{Func: o.Progress}, ctx: o.Context,
+		p: p, n: n, clock: clock, wrapped: sim.NoOp, timeline: o.Timeline, progress: sim.Progress{Func: o.Progress},
+		ctx: o.Context,
 	}
 	if o.Noise != nil {
 		r.noise = o.Noise.noise(ranks)
@@ -129,8 +130,8 @@ func (r *reference) noiseOver(host uint32, a, b uint64) (uint64, error) {
 	return noise, err
 }
 
-// watch looks for clocks that wrap around in the event at time t of op i, or of its message at host. It is called before
-// the event. Negative parameters and messages of 0 bytes turn clocks back, below 0 at worst.
+// watch looks for clocks that wrap around in the event at time t of op i, or of its message at host. It is called
+// before the event. Negative parameters and messages of 0 bytes turn clocks back, below 0 at worst.
 func (r *reference) watch(t uint64, i, host uint32) {
 	r.current = i
 	op := &r.p.Ops[i]

@@ -161,8 +161,9 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	}
 	if most := uint64(math.MaxUint32) * uint64(o.Params.MSS); p.LargestMessage >= most {
 		i := uint32(slices.IndexFunc(p.Ops, func(op sim.Op) bool { return op.IsMessage() && op.Size >= most }))
-		return nil, nil, fmt.Errorf("rank %d op %d (%v): expected a message of less than %d bytes (2^32-1 packets), found "+
-			"%d bytes", p.Ops[i].Rank, p.Index(i), p.Kind(i), most, p.Ops[i].Size)
+		return nil, nil,
+			fmt.Errorf("rank %d op %d (%v): expected a message of less than %d bytes (2^32-1 packets), found "+
+				"%d bytes", p.Ops[i].Rank, p.Index(i), p.Kind(i), most, p.Ops[i].Size)
 	}
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)

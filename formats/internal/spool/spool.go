@@ -22,9 +22,9 @@ type File struct {
 }
 
 // Copy copies the content of an input to a temporary file, whose name follows a pattern of [os.CreateTemp]. The content
-// must begin with the magic bytes, unless it is shorter, which Copy checks before it creates the file, and have at most as many bytes as the
-// limit of memory of the context, which may be nil: the folder of temporary files may be in memory, and a small
-// compressed file can have any content. Errors name the input.
+// must begin with the magic bytes, unless it is shorter, which Copy checks before it creates the file, and have at most
+// as many bytes as the limit of memory of the context, which may be nil: the folder of temporary files may be in
+// memory, and a small compressed file can have any content. Errors name the input.
 func Copy(ctx context.Context, in *format.Input, pattern, magic string) (*File, error) {
 	head := make([]byte, len(magic))
 	n, err := io.ReadFull(in.Reader, head)
@@ -32,7 +32,8 @@ func Copy(ctx context.Context, in *format.Input, pattern, magic string) (*File, 
 		return nil, format.InFile(in.Name, fmt.Errorf("reading: %w", err))
 	}
 	if head = head[:n]; string(head) != magic[:n] {
-		return nil, &format.SyntaxError{File: in.Name, Expected: strconv.Quote(magic), Found: strconv.Quote(string(head))}
+		return nil, &format.SyntaxError{File: in.Name, Expected: strconv.Quote(magic),
+			Found: strconv.Quote(string(head))}
 	}
 	fail := func(err error) error {
 		return format.FileErrorf(in.Name, "copying to a temporary file: %w", format.Cause(err))

@@ -189,7 +189,8 @@ func (s *summary) writeShape(t textTable, all bool) {
 		t.row("ops per rank", "%v to %v, mean %s", st.RankOps.Min, st.RankOps.Max, formatMean(st.RankOps.Mean))
 		t.row("sent per rank", "%s to %s, mean %sB", formatSize(st.RankSentBytes.Min),
 			formatSize(st.RankSentBytes.Max), formatMean(st.RankSentBytes.Mean))
-		t.row("compute per rank", "%v to %v, mean %v", formatTime(st.RankCalcTime.Min.Big()), formatTime(st.RankCalcTime.Max.Big()),
+		t.row("compute per rank", "%v to %v, mean %v", formatTime(st.RankCalcTime.Min.Big()),
+			formatTime(st.RankCalcTime.Max.Big()),
 			formatMeanTime(st.RankCalcTime.Mean))
 	}
 }
