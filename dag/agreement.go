@@ -95,7 +95,7 @@ func (a *agreement) messages() string {
 
 // each adds the messages and receives of a rank to the sums of their destinations.
 func (a *agreement) each(rank int, to func(destination int) *ends) {
-	r, ranks := &a.trace.Ranks[rank], len(a.trace.Ranks)
+	r, ranks := a.trace.Ranks[rank], len(a.trace.Ranks)
 	for i, kind := range r.Kind {
 		if kind != Send && kind != Recv {
 			continue
@@ -153,7 +153,7 @@ func (a *agreement) collectives() string {
 	}
 	first := make(map[int32]*sequence)
 	for rank := range a.trace.Ranks {
-		r := &a.trace.Ranks[rank]
+		r := a.trace.Ranks[rank]
 		if !slices.Contains(r.Kind, Coll) {
 			continue
 		}

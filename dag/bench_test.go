@@ -163,7 +163,7 @@ func measure(p profile, ops int) memory {
 	runtime.ReadMemStats(&after)
 	m := memory{ops: int(trace.Ops()), heap: int(after.HeapAlloc) - int(before.HeapAlloc)}
 	for i := range trace.Ranks {
-		r := &trace.Ranks[i]
+		r := trace.Ranks[i]
 		columns, deps := r.size()
 		m.columns += columns
 		m.offsets += deps
@@ -258,7 +258,7 @@ func BenchmarkValidate(b *testing.B) {
 func BenchmarkValidateBroken(b *testing.B) {
 	benchmarkWhole(b, func(t *Trace) int {
 		for i := range t.Ranks {
-			r := &t.Ranks[i]
+			r := t.Ranks[i]
 			for k := range r.Tag {
 				r.Tag[k] = int64(k) // a tag of its own for each op of a rank: no receive matches
 			}

@@ -9,13 +9,13 @@ import (
 // Builder makes a trace op by op. Goroutines may build different ranks concurrently.
 type Builder struct {
 	trace Trace
-	ranks []RankBuilder
+	ranks []*RankBuilder // nil: without ops
 	err   error
 }
 
 // NewBuilder returns a builder of a trace with n ranks. Communicator 0 contains all of them.
 func NewBuilder(n int) *Builder {
-	return &Builder{trace: Trace{Comms: []Comm{World(n)}}, ranks: make([]RankBuilder, n)}
+	return &Builder{trace: Trace{Comms: []Comm{World(n)}}, ranks: make([]*RankBuilder, n)}
 }
 
 // Meta returns the metadata of the trace; the caller fills it.
@@ -31,15 +31,22 @@ func (b *Builder) AddComm(c Comm) int32 {
 
 // Rank returns the builder of rank i.
 func (b *Builder) Rank(i int) *RankBuilder {
-	return &b.ranks[i]
+	if b.ranks[i] == nil {
+		b.ranks[i] = new(RankBuilder)
+	}
+	return b.ranks[i]
 }
 
 // Trace finishes every rank and returns the trace. After it, only Err may be called.
 func (b *Builder) Trace() *Trace {
 	b.err = b.Err()
-	b.trace.Ranks = make([]Rank, len(b.ranks))
-	for i := range b.ranks {
-		b.trace.Ranks[i] = b.ranks[i].Rank()
+	b.trace.Ranks = NewRanks(len(b.ranks))
+	for i, rank := range b.ranks {
+		if rank != nil {
+			r := rank.Rank()
+			b.trace.Ranks[i] = r.Keep()
+			b.ranks[i] = nil
+		}
 	}
 	b.ranks = nil
 	return &b.trace
@@ -47,9 +54,9 @@ func (b *Builder) Trace() *Trace {
 
 // Err returns the error of the first rank that has one, see [RankBuilder.Err].
 func (b *Builder) Err() error {
-	for i := range b.ranks {
-		if err := b.ranks[i].err; err != nil {
-			return fmt.Errorf("rank %d: %w", i, err)
+	for i, rank := range b.ranks {
+		if rank != nil && rank.err != nil {
+			return fmt.Errorf("rank %d: %w", i, rank.err)
 		}
 	}
 	return b.err

@@ -228,15 +228,11 @@ func (r *Rank) Gather(ops []int32) (Rank, bool) {
 // Clone returns a copy of the rank that shares no memory with it.
 func (r *Rank) Clone() *Rank {
 	out := new(Rank)
-	r.cloneTo(out)
-	return out
-}
-
-func (r *Rank) cloneTo(out *Rank) {
 	for id := range Fields {
 		f := &Fields[id]
 		f.Of(out).clone(f.Of(r))
 	}
+	return out
 }
 
 // trim releases the spare capacity of all columns.

@@ -133,7 +133,7 @@ func SummarizeIO(t *Trace) *IOStats {
 // eachIO calls do for every request, by rank and op.
 func eachIO(t *Trace, do func(rank int, r *Rank, i int, write bool)) {
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == IO {
 				do(rank, r, i, r.Subkind.At(i) == Write)

@@ -19,7 +19,7 @@ type Pair struct {
 func Matrix(t *Trace) []Pair {
 	rows := make([][]Pair, len(t.Ranks))
 	par.ForWith(len(rows), func() *matrixRow { return newMatrixRow(len(t.Ranks)) }, func(m *matrixRow, i int) {
-		rows[i] = m.count(&t.Ranks[i], int32(i))
+		rows[i] = m.count(t.Ranks[i], int32(i))
 	})
 	return slices.Concat(rows...)
 }

@@ -8,7 +8,10 @@ type inMemory struct {
 	header func() *Header
 }
 
-// FromTrace returns a source for a trace in memory, with one batch per rank. Its readers return the ranks themselves,
+// batchRanks is the limit of ranks without ops in a batch.
+const batchRanks = 1 << 12
+
+// FromTrace returns a source for a trace in memory, with one batch per rank with ops. Its readers return the ranks themselves,
 // not copies, with all columns. The first call of Header fixes the header; it does not show later changes of the
 // trace.
 func FromTrace(t *Trace) Source {
@@ -18,14 +21,24 @@ func FromTrace(t *Trace) Source {
 }
 
 func (m *inMemory) makeHeader() *Header {
+	checkNone()
 	h := &Header{
 		Meta: m.trace.Meta, Comms: m.trace.Comms, Ranks: len(m.trace.Ranks), Ops: m.trace.Ops(), Kinds: m.trace.Kinds(),
-		Batches: make([]Batch, len(m.trace.Ranks)), Stable: true,
+		Stable: true,
 	}
-	for i := range h.Batches {
-		r := &m.trace.Ranks[i]
-		h.Batches[i] = Batch{First: i, Last: i + 1, Ops: int64(r.Len()), Deps: int64(len(r.Deps.Off)),
-			StartDeps: int64(len(r.StartDeps.Off))}
+	last := Batch{}
+	for i, r := range m.trace.Ranks {
+		if last.Last > last.First && last.Ops > 0 || last.Last-last.First == batchRanks {
+			h.Batches = append(h.Batches, last)
+			last = Batch{First: i}
+		}
+		last.Last = i + 1
+		last.Ops += int64(r.Len())
+		last.Deps += int64(len(r.Deps.Off))
+		last.StartDeps += int64(len(r.StartDeps.Off))
+	}
+	if last.Last > last.First {
+		h.Batches = append(h.Batches, last)
 	}
 	return h
 }
@@ -35,7 +48,7 @@ func (m *inMemory) Header() (*Header, error) {
 }
 
 func (m *inMemory) NewReader(Columns) Reader {
-	return func(b Batch) ([]Rank, error) { return m.trace.Ranks[b.First:b.Last], nil }
+	return func(b Batch) ([]*Rank, error) { return m.trace.Ranks[b.First:b.Last], nil }
 }
 
 func (m *inMemory) Close() error {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -450,7 +451,7 @@ func TestBuilderTrace(t *testing.T) {
 	if trace.Title != "three" || len(trace.Comms) != 2 || trace.Ops() != 4 || len(trace.Ranks) != 3 {
 		t.Errorf("trace %+v", trace)
 	}
-	rank := &trace.Ranks[2]
+	rank := trace.Ranks[2]
 	if got := rank.Op(1); got != op {
 		t.Errorf("op 1 is %+v, want %+v", got, op)
 	}
@@ -488,7 +489,7 @@ func TestRankClone(t *testing.T) {
 			r.Requires(op, 0)
 			r.RequiresStart(op, 0)
 		}
-		return b.Trace().Ranks[0]
+		return *b.Trace().Ranks[0]
 	}
 	original, want := build(), build()
 	clone := *original.Clone()
@@ -679,4 +680,44 @@ func TestCommEqual(t *testing.T) {
 	if c, d := NewComm("", []int32{0, 1}), NewComm("", []int32{1, 0}); c.Equal(&d) {
 		t.Error("communicators in different order are equal")
 	}
+}
+
+// TestEmptyRanks checks the cost of ranks without ops, and that no operation on them changes the rank that they share.
+func TestEmptyRanks(t *testing.T) {
+	const ranks = 200_000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b := NewBuilder(ranks)
+	b.Rank(7).Calc(5)
+	b.Rank(ranks-1).Send(7, 1, 0)
+	tr := b.Trace()
+	h, err := FromTrace(tr).Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := ReadAll(WithHeader(FromTrace(tr), h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := Validate(tr); len(problems) == 0 {
+		t.Error("a send without receive is valid")
+	}
+	copied.Ranks = CopyRanks(copied.Ranks)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if used := float64(after.HeapAlloc-before.HeapAlloc) / ranks; used > 24 {
+		t.Errorf("%.0f bytes per rank without ops", used)
+	}
+	ops := 0
+	for rank, r := range copied.Ranks {
+		if r.Len() > 0 == (tr.Ranks[rank] == r) {
+			t.Errorf("rank %d of %d ops: %p, copied %p", rank, r.Len(), tr.Ranks[rank], r)
+		}
+		ops += r.Len()
+	}
+	if ops != 2 || len(copied.Ranks) != ranks || !reflect.DeepEqual(*NewRanks(1)[0], Rank{}) {
+		t.Errorf("%d ops on %d ranks; the shared rank is %+v", ops, len(copied.Ranks), *NewRanks(1)[0])
+	}
+	runtime.KeepAlive(tr)
 }

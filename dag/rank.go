@@ -1,5 +1,7 @@
 package dag
 
+import "slices"
+
 // This file contains all code that lists every field of an op: Rank, Op, and the conversions between them.
 
 // Rank is the DAG of one rank, with one column per field. Only Kind always has one value per op. [Fields] describes
@@ -43,6 +45,59 @@ type Rank struct {
 // Len returns the number of ops.
 func (r *Rank) Len() int {
 	return len(r.Kind)
+}
+
+// none is the rank without ops that traces share: a rank takes nearly 1 KiB even if it has none.
+var none Rank
+
+// NewRanks returns n ranks without ops, in a few bytes each. They are one rank in common that must not be changed:
+// assign others in its place, or use [Trace.Change].
+func NewRanks(n int) []*Rank {
+	return AppendRanks(nil, n)
+}
+
+// Change returns rank i for changes in place: its own, in place of the rank of NewRanks.
+func (t *Trace) Change(i int) *Rank {
+	if t.Ranks[i] == &none {
+		t.Ranks[i] = new(Rank)
+	}
+	return t.Ranks[i]
+}
+
+// checkNone panics if the rank of NewRanks was changed, before that makes wrong traces.
+func checkNone() {
+	if none.Len() > 0 {
+		panic("the rank in common of all ranks without ops was changed: see dag.NewRanks")
+	}
+}
+
+// AppendRanks appends n ranks of NewRanks.
+func AppendRanks(ranks []*Rank, n int) []*Rank {
+	checkNone()
+	ranks = slices.Grow(ranks, n)
+	for range n {
+		ranks = append(ranks, &none)
+	}
+	return ranks
+}
+
+// Keep returns the rank for [Trace.Ranks]: a copy that shares its columns. Without ops it is that of NewRanks.
+func (r *Rank) Keep() *Rank {
+	if r.Len() == 0 && len(r.Deps.End) == 0 && len(r.StartDeps.End) == 0 {
+		return &none
+	}
+	kept := *r
+	return &kept
+}
+
+// CopyRanks returns ranks that can be changed without changing the given ones, but share their columns. Those without
+// ops are that of NewRanks.
+func CopyRanks(ranks []*Rank) []*Rank {
+	copies := make([]*Rank, len(ranks))
+	for i, r := range ranks {
+		copies[i] = r.Keep()
+	}
+	return copies
 }
 
 // Op is one op of a rank with all fields except dependencies, for [RankBuilder.Add] and [Rank.Op]. The fields are

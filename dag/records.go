@@ -100,7 +100,7 @@ type recordQueue []recordCursor
 func newRecordQueue(t *Trace) recordQueue {
 	var queue recordQueue
 	for i := range t.Ranks {
-		c := recordCursor{rank: int32(i), ops: &t.Ranks[i]}
+		c := recordCursor{rank: int32(i), ops: t.Ranks[i]}
 		if !inRecordOrder(c.ops) {
 			c.order = recordsByTime(c.ops)
 		}

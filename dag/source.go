@@ -34,8 +34,8 @@ type Header struct {
 	// once.
 	Batches []Batch
 
-	// Stable reports that the columns of a reader's ranks stay valid and unchanged after its next call, and that
-	// ranks with the same columns may share them. It is true for a trace in memory.
+	// Stable reports that a reader's ranks stay valid and unchanged after its next call, and that ranks with the same
+	// columns may share them. It is true for a trace in memory.
 	Stable bool
 }
 
@@ -63,10 +63,10 @@ const (
 
 // Reader reads a batch of Header.Batches and returns its ranks in ascending order. The ranks are valid until the next
 // call. A reader is for one goroutine.
-type Reader func(Batch) ([]Rank, error)
+type Reader func(Batch) ([]*Rank, error)
 
 // Ranks calls the reader, and returns an error unless it returns the ranks of the batch.
-func (r Reader) Ranks(b Batch) ([]Rank, error) {
+func (r Reader) Ranks(b Batch) ([]*Rank, error) {
 	ranks, err := r(b)
 	if err == nil && len(ranks) != b.Last-b.First {
 		err = fmt.Errorf("reader returned %d ranks, expected ranks %d to %d", len(ranks), b.First, b.Last-1)
@@ -92,7 +92,7 @@ func readBatches(s Source) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{Meta: h.Meta, Comms: h.Comms, Ranks: make([]Rank, h.Ranks)}
+	t := &Trace{Meta: h.Meta, Comms: h.Comms, Ranks: NewRanks(h.Ranks)}
 	newReader := func() Reader { return s.NewReader(All) }
 	_, err = par.EachWith(len(h.Batches), newReader, func(read Reader, i int) error {
 		return readBatch(t, read, h.Batches[i], h.Stable)
@@ -109,11 +109,12 @@ func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
 	if err != nil {
 		return err
 	}
-	for i := range ranks {
-		if stable {
-			t.Ranks[b.First+i] = ranks[i]
-		} else {
-			ranks[i].cloneTo(&t.Ranks[b.First+i])
+	for i, r := range ranks {
+		switch {
+		case stable:
+			t.Ranks[b.First+i] = r
+		case r.Len() > 0:
+			t.Ranks[b.First+i] = r.Clone()
 		}
 	}
 	return nil
@@ -139,7 +140,7 @@ func (c *cancellable) Header() (*Header, error) {
 
 func (c *cancellable) NewReader(columns Columns) Reader {
 	read := c.Source.NewReader(columns)
-	return func(b Batch) ([]Rank, error) {
+	return func(b Batch) ([]*Rank, error) {
 		if err := c.err(); err != nil {
 			return nil, err
 		}

@@ -127,7 +127,7 @@ type Spread struct {
 // take no time on a critical path.
 func Summarize(t *Trace) *Stats {
 	ranks := make([]rankTotals, len(t.Ranks))
-	tallies := par.ForWith(len(t.Ranks), newTally, func(s *tally, i int) { ranks[i] = s.count(&t.Ranks[i], i) })
+	tallies := par.ForWith(len(t.Ranks), newTally, func(s *tally, i int) { ranks[i] = s.count(t.Ranks[i], i) })
 	all := newTally()
 	for _, s := range tallies {
 		all.merge(s)
@@ -374,7 +374,7 @@ func (t *Trace) medianMessage(m *Messages) int64 {
 // countDigits counts the digits of message sizes.
 func (t *Trace) countDigits(digit func(size int64) (digit uint16, counts bool)) []int64 {
 	counts := par.ForWith(len(t.Ranks), func() []int64 { return make([]int64, 1<<16) }, func(counts []int64, i int) {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for k, kind := range r.Kind {
 			if kind != Send {
 				continue

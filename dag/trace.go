@@ -22,8 +22,8 @@ const CollectiveTag = -2
 // Trace is a workload: one DAG of ops per rank.
 type Trace struct {
 	Meta
-	Comms []Comm // Comms[0] is all ranks
-	Ranks []Rank
+	Comms []Comm  // Comms[0] is all ranks
+	Ranks []*Rank // never nil; ranks without ops may be one rank in common, see NewRanks
 }
 
 // Meta describes a trace and its origin.

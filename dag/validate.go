@@ -152,7 +152,7 @@ func (v *validation) message(f finding) string {
 	var r *Rank
 	var op Op
 	if f.rank >= 0 {
-		if r = &t.Ranks[f.rank]; f.op >= 0 {
+		if r = t.Ranks[f.rank]; f.op >= 0 {
 			op = r.Op(int(f.op))
 		}
 	}
@@ -319,7 +319,7 @@ func (v *validation) checkTrace() {
 func (v *validation) checkRanks() {
 	found := make([][]finding, len(v.trace.Ranks))
 	par.ForWith(len(found), func() *rankCheck { return &rankCheck{trace: v.trace} }, func(c *rankCheck, i int) {
-		c.rank, c.id, c.findings, c.cycles = &v.trace.Ranks[i], int32(i), nil, nil
+		c.rank, c.id, c.findings, c.cycles = v.trace.Ranks[i], int32(i), nil, nil
 		c.checkColumns()
 		c.checkOps()
 		c.checkEdges()

@@ -44,7 +44,7 @@ func (v *validation) collectParticipations() [][]participation {
 
 // participations returns the participations of one rank, by communicator.
 func (v *validation) participations(rank int32) []participation {
-	r := &v.trace.Ranks[rank]
+	r := v.trace.Ranks[rank]
 	var ops []int32
 	for i, kind := range r.Kind {
 		if kind == Coll && inRange(r.Comm.At(i), len(v.trace.Comms)) {
@@ -105,7 +105,7 @@ func (c *collectiveCheck) check(all []participation) {
 	for _, p := range members {
 		c.compare(p, usual)
 	}
-	r := &c.trace.Ranks[usual.rank]
+	r := c.trace.Ranks[usual.rank]
 	for _, op := range usual.ops {
 		root := r.Peer.At(int(op))
 		if r.Subkind.At(int(op)).Rooted() && inRange(root, len(c.trace.Ranks)) && !c.members.has(root) {
@@ -148,7 +148,7 @@ func (c *collectiveCheck) majority(members []participation) participation {
 
 // firstDifference returns the length of the common prefix of p and q, and whether p and q are equal.
 func (c *collectiveCheck) firstDifference(p, q participation) (int, bool) {
-	r, s := &c.trace.Ranks[p.rank], &c.trace.Ranks[q.rank]
+	r, s := c.trace.Ranks[p.rank], c.trace.Ranks[q.rank]
 	n := min(len(p.ops), len(q.ops))
 	for k := range n {
 		i, j := int(p.ops[k]), int(q.ops[k])

@@ -53,7 +53,7 @@ func (v *validation) collectSends() *sendsByReceiver {
 	s := &sendsByReceiver{first: make([]int, n+2)}
 	each := func(visit func(from, op, to int32)) {
 		for from := range v.trace.Ranks {
-			r := &v.trace.Ranks[from]
+			r := v.trace.Ranks[from]
 			for i, kind := range r.Kind {
 				if kind != Send {
 					continue
@@ -120,14 +120,14 @@ func (m *matcher) match(id int32) []finding {
 
 // message returns op op of rank id as a message of the given peer.
 func (m *matcher) message(id, op, peer int32) message {
-	r := &m.trace.Ranks[id]
+	r := m.trace.Ranks[id]
 	return message{tag: r.Tag.At(int(op)), comm: r.Comm.At(int(op)), peer: peer, op: op}
 }
 
 // collectReceives sorts the receives of rank id by source and separates those with wildcards.
 func (m *matcher) collectReceives(id int32) {
 	m.exact, m.wild, m.peers = m.exact[:0], m.wild[:0], m.peers[:0]
-	r := &m.trace.Ranks[id]
+	r := m.trace.Ranks[id]
 	for i, kind := range r.Kind {
 		if kind != Recv {
 			continue

@@ -24,7 +24,7 @@ func calcs(n int, change func(t *Trace, r *Rank)) *Trace {
 			b.Rank(0).Calc(1)
 		}
 	})
-	change(t, &t.Ranks[0])
+	change(t, t.Ranks[0])
 	return t
 }
 
@@ -496,7 +496,7 @@ func TestCyclesAgainstNaive(t *testing.T) {
 				r.StartDeps, _ = randomEdges(random, n)
 			}
 		})
-		rank := &trace.Ranks[0]
+		rank := trace.Ranks[0]
 		waits := make([][]bool, n)
 		for i := range n {
 			waits[i] = make([]bool, n)
@@ -610,7 +610,7 @@ func FuzzBrokenTraces(f *testing.F) {
 		Summarize(trace)
 		Matrix(trace)
 		for i := range trace.Ranks {
-			r := &trace.Ranks[i]
+			r := trace.Ranks[i]
 			if r.CheckReferences() == nil {
 				r.Dependents()
 				r.StartDependents()
@@ -650,7 +650,7 @@ func arbitraryTrace(data []byte) *Trace {
 		}
 		return e
 	}
-	t := &Trace{Ranks: make([]Rank, count())}
+	t := &Trace{Ranks: NewRanks(count())}
 	for range count() {
 		c := Comm{}
 		for range count() {
@@ -665,7 +665,7 @@ func arbitraryTrace(data []byte) *Trace {
 		t.Nodes = append(t.Nodes, int32(next()))
 	}
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Change(i)
 		for k := range count() * 2 {
 			r.Kind = append(r.Kind, Kind(next()))
 			r.Subkind.Set(k, Subkind(next()))

@@ -7,10 +7,10 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Least memory in bytes of a rank and of an op. An op takes a byte for its kind, four for the end of its list of
+// Least memory in bytes of a rank, without ops, and of an op. An op takes a byte for its kind, four for the end of its list of
 // dependencies and four or eight in each further column; real ones have two to five of these.
 const (
-	rankBytes = int64(unsafe.Sizeof(dag.Rank{}))
+	rankBytes = int64(unsafe.Sizeof((*dag.Rank)(nil)))
 	opBytes   = 9
 )
 

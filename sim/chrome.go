@@ -63,7 +63,7 @@ func (c *ChromeTimeline) Span(s Span) {
 	if s.Kind == NoiseSpan && s.Start == s.End {
 		return
 	}
-	r, i := &c.trace.Ranks[c.p.Ops[s.Op].Rank], c.p.Index(s.Op)
+	r, i := c.trace.Ranks[c.p.Ops[s.Op].Rank], c.p.Index(s.Op)
 	name, peer := r.Name.At(i), int64(r.Peer.At(i))
 	c.line = append(c.line[:0], ",\n"+`{"ph":"X","pid":`...)
 	c.line = strconv.AppendUint(c.line, uint64(s.Rank), 10)

@@ -75,7 +75,7 @@ func compareCollectives(p *Program, trace *dag.Trace) string {
 	first, total := make([]int, len(trace.Comms)), 0 // of the instances of each communicator
 	for c := range trace.Comms {
 		first[c] = total
-		rank := &trace.Ranks[trace.Comms[c].Members()[0]]
+		rank := trace.Ranks[trace.Comms[c].Members()[0]]
 		for i, kind := range rank.Kind {
 			if kind == dag.Coll && int(rank.Comm.At(i)) == c {
 				total++

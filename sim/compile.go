@@ -43,7 +43,7 @@ func (e *NotCompiledError) Error() string {
 }
 
 // rankBytes is the memory of a rank without ops in a program.
-const rankBytes = 4 + int64(unsafe.Sizeof([]uint16{})+unsafe.Sizeof(rankFacts{})+unsafe.Sizeof(startDependents{}))
+const rankBytes = 4 + int64(unsafe.Sizeof([]uint16{})+unsafe.Sizeof(rankFacts{}))
 
 // Compile compiles a trace into a program. It reads and compiles batches of ranks in parallel. It returns a
 // [*NotCompiledError] for a calc with flops only; without HighLevel, for a coll, mem or io op, which must be lowered
@@ -78,7 +78,6 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		dependents: make([][]uint16, ranks),
 		tags:       newTagTable(),
 		ranks:      make([]rankFacts, ranks),
-		starts:     make([]startDependents, ranks),
 	}
 	if o.DenseStreams {
 		p.streams = make([][]int32, ranks)
@@ -91,13 +90,16 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return p.release
 	})
 	var mutex sync.Mutex
+	var starts sync.Once
 	var compilers []*rankCompiler
-	err = inBatches(o.Context, t, batches, func() func(k int, ranks []dag.Rank) error {
-		c := &rankCompiler{p: p, o: o, tags: tagCache{table: p.tags}, comms: len(comms), release: release}
+	err = inBatches(o.Context, t, batches, func() func(k int, ranks []*dag.Rank) error {
+		c := &rankCompiler{
+			p: p, o: o, makeStarts: &starts, tags: tagCache{table: p.tags}, comms: len(comms), release: release,
+		}
 		mutex.Lock()
 		defer mutex.Unlock()
 		compilers = append(compilers, c)
-		return func(k int, ranks []dag.Rank) error { return c.batch(ranks, batches[k], firstOps[k], firstOps[k+1]) }
+		return func(k int, ranks []*dag.Rank) error { return c.batch(ranks, batches[k], firstOps[k], firstOps[k+1]) }
 	})
 	if err != nil {
 		return nil, err
@@ -115,10 +117,10 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 // inBatches reads batches in parallel. Each goroutine calls work once, and then the returned function for each batch
 // that it reads. inBatches returns the error of the first failed batch, or the context's error if it ends.
 func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch,
-	work func() (do func(k int, ranks []dag.Rank) error)) error {
+	work func() (do func(k int, ranks []*dag.Rank) error)) error {
 	type reader struct {
 		read dag.Reader
-		do   func(k int, ranks []dag.Rank) error
+		do   func(k int, ranks []*dag.Rank) error
 	}
 	start := func() reader { return reader{do: work(), read: t.NewReader(dag.Replay)} }
 	_, err := par.EachWith(len(batches), start, func(r reader, k int) error {
@@ -189,12 +191,13 @@ func addUp(a, b uint64) uint64 {
 
 // rankCompiler compiles ranks one after another into their parts of a program.
 type rankCompiler struct {
-	p      *Program
-	o      CompileOptions
-	totals totals
-	tags   tagCache
-	comms  int
-	cursor cursor
+	p          *Program
+	o          CompileOptions
+	makeStarts *sync.Once // allocates p.starts
+	totals     totals
+	tags       tagCache
+	comms      int
+	cursor     cursor
 
 	release func() []uint64 // creates Program.release
 
@@ -211,12 +214,12 @@ type rankCompiler struct {
 }
 
 // batch compiles the ranks of a batch into the program, as ops at to end-1.
-func (c *rankCompiler) batch(ranks []dag.Rank, b dag.Batch, at, end int64) error {
+func (c *rankCompiler) batch(ranks []*dag.Rank, b dag.Batch, at, end int64) error {
 	if len(ranks) != b.Last-b.First {
 		return fmt.Errorf("the trace reader returned %d ranks for ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
 	for i := range ranks {
-		r := &ranks[i]
+		r := ranks[i]
 		next := at + int64(r.Len())
 		if next > end {
 			return fmt.Errorf("rank %d has more ops than its batch", b.First+i)
@@ -485,6 +488,7 @@ func (c *rankCompiler) fail(i int, why string) error {
 
 func (c *rankCompiler) startDependents() {
 	d := c.r.StartDependents()
+	c.makeStarts.Do(func() { c.p.starts = make([]startDependents, c.p.Ranks()) })
 	s := &c.p.starts[c.rank]
 	*s = startDependents{end: d.End, ops: make([]uint32, len(d.Op))}
 	for k, op := range d.Op {

@@ -16,8 +16,8 @@ import (
 type batched struct {
 	*dag.Trace
 	batches []dag.Batch
-	fail    func(b dag.Batch) error                        // nil, or the error of reading a batch
-	lie     func(b dag.Batch, ranks []dag.Rank) []dag.Rank // nil, or the ranks delivered instead
+	fail    func(b dag.Batch) error                          // nil, or the error of reading a batch
+	lie     func(b dag.Batch, ranks []*dag.Rank) []*dag.Rank // nil, or the ranks delivered instead
 }
 
 // inBatchesOf returns a trace in batches of the given number of ranks, which report too many dependencies.
@@ -45,10 +45,10 @@ func (s *batched) Header() (*dag.Header, error) {
 func (s *batched) Close() error { return nil }
 
 func (s *batched) NewReader(dag.Columns) dag.Reader {
-	var last []dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var last []*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		for i := range last {
-			r := &last[i]
+			r := last[i]
 			for _, e := range []*dag.Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {
 				clear(e.End)
 				clear(e.Off)
@@ -58,9 +58,11 @@ func (s *batched) NewReader(dag.Columns) dag.Reader {
 			clear(r.Tag)
 			clear(r.Peer)
 		}
-		last = slices.Clone(s.Ranks[b.First:b.Last])
-		for i := range last {
-			r := &last[i]
+		last = dag.CopyRanks(s.Ranks[b.First:b.Last])
+		for _, r := range last {
+			if r.Len() == 0 {
+				continue
+			}
 			for _, e := range []*dag.Edges{&r.Deps, &r.StartDeps, &r.Order, &r.StartOrder} {
 				e.End, e.Off = slices.Clone(e.End), slices.Clone(e.Off)
 			}
@@ -166,7 +168,7 @@ func compareProgram(p *Program, trace *dag.Trace, o CompileOptions) string {
 	want := Program{Plain: true}
 	at, release := uint32(0), p.ReleaseTimes()
 	for r := range trace.Ranks {
-		rank := &trace.Ranks[r]
+		rank := trace.Ranks[r]
 		dependents, startDependents := rank.Dependents(), rank.StartDependents()
 		if p.Start[r] != at {
 			return fmt.Sprintf("rank %d starts at %d, expected %d", r, p.Start[r], at)
@@ -302,13 +304,13 @@ func TestCompileErrors(t *testing.T) {
 		}
 		return nil
 	}
-	less := func(n int) func(dag.Batch, []dag.Rank) []dag.Rank { // one op less in the first rank of batch 12, or more
+	less := func(n int) func(dag.Batch, []*dag.Rank) []*dag.Rank { // one op less in the first rank of batch 12, or more
 		other := dag.NewBuilder(1)
 		for range 5 - n {
 			other.Rank(0).Calc(1)
 		}
 		ranks := other.Trace().Ranks
-		return func(b dag.Batch, all []dag.Rank) []dag.Rank {
+		return func(b dag.Batch, all []*dag.Rank) []*dag.Rank {
 			if b.First == 12 {
 				all[0] = ranks[0]
 			}
@@ -324,16 +326,16 @@ func TestCompileErrors(t *testing.T) {
 		{"less ops", func(s *batched) { s.lie = less(1) }, "batch from rank 12 on lacks 1 ops"},
 		{"more ops", func(s *batched) { s.lie = less(-1) }, "rank 15 has more ops than its batch"},
 		{"more ranks", func(s *batched) {
-			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {
+			s.lie = func(b dag.Batch, all []*dag.Rank) []*dag.Rank {
 				if b.First == 36 {
-					all = append(all, dag.Rank{})
+					all = append(all, new(dag.Rank))
 				}
 				return all
 			}
 		}, "the trace reader returned 5 ranks for ranks 36 to 39"},
 		{"less ranks", func(s *batched) {
 			s.batches[9].Ops -= 5
-			s.lie = func(b dag.Batch, all []dag.Rank) []dag.Rank {
+			s.lie = func(b dag.Batch, all []*dag.Rank) []*dag.Rank {
 				if b.First == 36 {
 					all = all[:3]
 				}

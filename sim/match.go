@@ -294,13 +294,19 @@ func (m *Matcher) Unmatched() (unexpected, posted []uint32) {
 }
 
 // UnmatchedOf returns the waiting messages and receives of all matchers, by rank and in ascending order of ops, for an
-// [Outcome].
+// [Outcome]; nil if there are none.
 func UnmatchedOf(matchers []Matcher) (unexpected, posted [][]uint32) {
-	unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
 	for rank := range matchers {
-		unexpected[rank], posted[rank] = matchers[rank].Unmatched()
-		slices.Sort(unexpected[rank])
-		slices.Sort(posted[rank])
+		messages, receives := matchers[rank].Unmatched()
+		if len(messages)+len(receives) == 0 {
+			continue
+		}
+		if unexpected == nil {
+			unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
+		}
+		slices.Sort(messages)
+		slices.Sort(receives)
+		unexpected[rank], posted[rank] = messages, receives
 	}
 	return unexpected, posted
 }

@@ -79,7 +79,7 @@ type Program struct {
 	dependents [][]uint16 // by rank; see dependents.go
 	release    []uint64   // by op: release time in picoseconds; nil without Releases
 	anyStarts  bool
-	starts     []startDependents // by rank
+	starts     []startDependents // by rank; nil if there are none
 	ranks      []rankFacts
 	tags       *tagTable
 	streams    [][]int32 // with DenseStreams, by rank: the trace's stream of each Op.Stream

@@ -43,7 +43,7 @@ func (e *Env) SharesNICs(s dag.Source) (bool, error) {
 			return false, err
 		}
 		for i := range batch {
-			if node := h.Nodes[b.First+i]; ranks[node] > 1 && users.add(node, &batch[i]) {
+			if node := h.Nodes[b.First+i]; ranks[node] > 1 && users.add(node, batch[i]) {
 				return true, nil
 			}
 		}

@@ -26,7 +26,7 @@ func BenchmarkCompose(b *testing.B) {
 	t := ring(64, 5000)
 	jobs := []Job{{Name: "a", Trace: t}, {Name: "b", Trace: t, Start: 5}}
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		r.MeasuredStart, r.MeasuredEnd = make([]dag.Time, r.Len()), make([]dag.Time, r.Len())
 		for i := range r.Kind {
 			r.MeasuredStart[i] = dag.Time(i)

@@ -301,7 +301,7 @@ func sharesOrCollects(j Job) bool {
 	return repeats(j.Trace.Nodes) || slices.ContainsFunc(j.Trace.Ranks, collects)
 }
 
-func collects(r dag.Rank) bool {
+func collects(r *dag.Rank) bool {
 	return slices.Contains(r.Kind, dag.Coll)
 }
 

@@ -108,7 +108,7 @@ func merge(ctx context.Context, jobs []Job, ranks int, to []int32) (*dag.Trace, 
 	if err := memory.CheckRanks(ctx, int64(ranks)); err != nil {
 		return nil, err
 	}
-	merged := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: make([]dag.Rank, ranks)}
+	merged := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: dag.NewRanks(ranks)}
 	first, seen := 0, make(map[*dag.Provenance]bool)
 	for i := range jobs {
 		n := numbering{ranks: int32(first)}
@@ -157,12 +157,15 @@ func delayed(ctx context.Context, job *Job) (*dag.Trace, error) {
 		return job.Trace, nil
 	}
 	out := *job.Trace
-	out.Ranks = slices.Clone(out.Ranks)
-	for i := range out.Ranks {
+	out.Ranks = dag.CopyRanks(out.Ranks)
+	for i, r := range out.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
 			return nil, err
 		}
-		if err := delay(&out.Ranks[i], job.Start); err != nil {
+		if r.Len() == 0 {
+			continue
+		}
+		if err := delay(r, job.Start); err != nil {
 			return nil, fmt.Errorf("job %s: rank %d: %w", job.Name, i, err)
 		}
 	}
@@ -184,10 +187,13 @@ func (n *numbering) add(ctx context.Context, merged *dag.Trace, job *Job) error 
 		if err := par.Interrupted(ctx); err != nil {
 			return err
 		}
-		r := t.Ranks[i]
-		err := n.renumber(&r)
+		if t.Ranks[i].Len() == 0 {
+			continue
+		}
+		r := t.Ranks[i].Keep()
+		err := n.renumber(r)
 		if err == nil {
-			err = delay(&r, job.Start)
+			err = delay(r, job.Start)
 		}
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", i, err)

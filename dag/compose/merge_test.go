@@ -330,7 +330,7 @@ func TestProperties(t *testing.T) {
 		at, comms := 0, 1
 		for j, job := range jobs {
 			for i := range job.Trace.Ranks {
-				r, m := &job.Trace.Ranks[i], &merged.Ranks[at+i]
+				r, m := job.Trace.Ranks[i], merged.Ranks[at+i]
 				if !reflect.DeepEqual(r.Deps, m.Deps) || !reflect.DeepEqual(r.StartDeps, m.StartDeps) || r.Len() != m.Len() {
 					t.Fatalf("seed %d: dependencies of rank %d differ", seed, at+i)
 				}

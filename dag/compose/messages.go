@@ -22,7 +22,7 @@ func matchMessages(ctx context.Context, t *dag.Trace, found func(send, recv plac
 		if err := par.Interrupted(ctx); err != nil {
 			return err
 		}
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind != dag.Send && kind != dag.Recv {
 				continue
@@ -50,7 +50,7 @@ func matchMessages(ctx context.Context, t *dag.Trace, found func(send, recv plac
 		if err := par.Interrupted(ctx); err != nil {
 			return err
 		}
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send {
 				peer := r.Peer.At(i)
@@ -84,10 +84,10 @@ type matching struct {
 func (m *matching) match(t *dag.Trace, rank int32, sends []place, found func(send, recv place)) {
 	m.sent, m.received = m.sent[:0], m.received[:0]
 	for _, p := range sends {
-		r := &t.Ranks[p.rank]
+		r := t.Ranks[p.rank]
 		m.sent = append(m.sent, message{p.rank, r.Comm.At(int(p.op)), r.Tag.At(int(p.op)), p.op})
 	}
-	r := &t.Ranks[rank]
+	r := t.Ranks[rank]
 	for i, kind := range r.Kind {
 		if kind == dag.Recv {
 			m.received = append(m.received, message{r.Peer.At(i), r.Comm.At(i), r.Tag.At(i), int32(i)})

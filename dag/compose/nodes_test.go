@@ -224,7 +224,7 @@ func TestSeparateNICs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rank, want := range [][]int32{{0, 2}, nil, {0, 300}, {3}, {4, 3, 4}, {301, 302}} {
-		r := &separate.Ranks[rank]
+		r := separate.Ranks[rank]
 		for i := range r.Len() {
 			if got := r.NIC.At(i); got != want[i] {
 				t.Errorf("rank %d op %d uses NIC %d, expected %d", rank, i, got, want[i])

@@ -27,15 +27,17 @@ import (
 // Only ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Only(ctx context.Context, t *dag.Trace, job int32) (*dag.Trace, error) {
 	out := *t
-	out.Ranks = make([]dag.Rank, len(t.Ranks))
+	out.Ranks = dag.NewRanks(len(t.Ranks))
 	for i := range t.Ranks {
 		err := par.Interrupted(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if out.Ranks[i], err = only(t.Ranks[i], job); err != nil {
+		r, err := only(*t.Ranks[i], job)
+		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
+		out.Ranks[i] = r.Keep()
 	}
 	return &out, nil
 }

@@ -28,7 +28,7 @@ func checkOnly(t *testing.T, trace *dag.Trace, job int32, want *dag.Trace) {
 	got := mustOnly(t, trace, job)
 	var gotText, wantText bytes.Buffer
 	for out, trace := range map[*bytes.Buffer]*dag.Trace{&gotText: got, &wantText: want} {
-		r := &trace.Ranks[0]
+		r := trace.Ranks[0]
 		for i := range r.Kind {
 			fmt.Fprintf(out, "%+v after %v and starts of %v\n", r.Op(i), r.Deps.Of(i), r.StartDeps.Of(i))
 		}
@@ -129,7 +129,7 @@ func TestOnlyKeepsOrder(t *testing.T) {
 		trace := randomRank(random)
 		for job := range int32(3) {
 			alone, shared := mustOnly(t, trace, job), timeless(trace, job)
-			old, left := &trace.Ranks[0], &alone.Ranks[0]
+			old, left := trace.Ranks[0], alone.Ranks[0]
 			if err := left.CheckReferences(); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -185,8 +185,8 @@ func randomRank(random *rand.Rand) *dag.Trace {
 // timeless returns a trace in which ops of jobs other than one take no time and have no release time.
 func timeless(t *dag.Trace, job int32) *dag.Trace {
 	out := *t
-	out.Ranks = []dag.Rank{*t.Ranks[0].Clone()}
-	r := &out.Ranks[0]
+	out.Ranks = []*dag.Rank{t.Ranks[0].Clone()}
+	r := out.Ranks[0]
 	for i := range r.Kind {
 		if r.Job.At(i) != job {
 			r.Duration.Set(i, 0)
@@ -203,7 +203,7 @@ func ownTimes(t *testing.T, trace *dag.Trace, job int32) (times []dag.Time) {
 	if err != nil || !ran.Result.Complete {
 		t.Fatal(err, ran.Result.Stuck)
 	}
-	r := &trace.Ranks[0]
+	r := trace.Ranks[0]
 	for i := range r.Kind {
 		if r.Job.At(i) == job && r.Duration.At(i) > 0 {
 			times = append(times, ran.Start(0, i), ran.End(0, i))

@@ -46,7 +46,7 @@ func KeepRanks(ctx context.Context, t *dag.Trace, ranks []int32) (*dag.Trace, Re
 		return t, Removed{}, nil
 	}
 	k.removed.Ranks = len(t.Ranks) - len(ranks)
-	out := &dag.Trace{Meta: t.Meta, Ranks: make([]dag.Rank, len(ranks))}
+	out := &dag.Trace{Meta: t.Meta, Ranks: dag.NewRanks(len(ranks))}
 	var err error
 	if out.Comms, err = k.keepComms(); err != nil {
 		return nil, Removed{}, err
@@ -61,9 +61,11 @@ func KeepRanks(ctx context.Context, t *dag.Trace, ranks []int32) (*dag.Trace, Re
 			k.removed.Ops += int64(t.Ranks[rank].Len())
 			continue
 		}
-		if out.Ranks[to], err = k.keep(rank); err != nil {
+		kept, err := k.keep(rank)
+		if err != nil {
 			return nil, Removed{}, fmt.Errorf("rank %d: %w", rank, err)
 		}
+		out.Ranks[to] = kept.Keep()
 	}
 	if t.Nodes != nil {
 		if len(t.Nodes) != len(t.Ranks) {
@@ -117,7 +119,7 @@ func (k *keeping) keepComms() ([]dag.Comm, error) {
 func (k *keeping) findSenders() {
 	k.senders = make([]bool, len(k.to))
 	for rank := range k.trace.Ranks {
-		r := &k.trace.Ranks[rank]
+		r := k.trace.Ranks[rank]
 		for i, kind := range r.Kind {
 			if peer := r.Peer.At(i); kind == dag.Send && k.to[rank] < 0 && uint(peer) < uint(len(k.to)) {
 				k.senders[peer] = true
@@ -128,7 +130,7 @@ func (k *keeping) findSenders() {
 
 // keep returns the remaining ops of a rank.
 func (k *keeping) keep(rank int) (dag.Rank, error) {
-	out := k.trace.Ranks[rank]
+	out := *k.trace.Ranks[rank]
 	gone := make([]bool, out.Len())
 	any, unstated := false, false
 	for i := range gone {

@@ -62,7 +62,7 @@ func TestKeepRanks(t *testing.T) {
 		t.Errorf("metadata %+v, communicators %v, expected %+v, %v", kept.Meta, kept.Comms, want.Meta, want.Comms)
 	}
 	for rank := range want.Ranks {
-		got, want := &kept.Ranks[rank], &want.Ranks[rank]
+		got, want := kept.Ranks[rank], want.Ranks[rank]
 		if got.Len() != want.Len() || !reflect.DeepEqual(got.Deps, want.Deps) {
 			t.Fatalf("rank %d: %d ops, dependencies %v, expected %d, %v", rank, got.Len(), got.Deps, want.Len(), want.Deps)
 		}

@@ -53,7 +53,7 @@ func TestRemove(t *testing.T) {
 	junctions, ordered := 0, 0
 	for seed := range uint64(5000) {
 		trace, gone := rankWithGone(rand.New(rand.NewPCG(seed, 0)))
-		before, whole := run(t, trace), &trace.Ranks[0]
+		before, whole := run(t, trace), trace.Ranks[0]
 		left, err := remove(whole, gone)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestRemove(t *testing.T) {
 		if most := len(whole.Deps.Off) + len(whole.StartDeps.Off); len(left.Deps.Off)+len(left.StartDeps.Off) > most {
 			t.Fatalf("seed %d: %d and %d dependencies of %d", seed, len(left.Deps.Off), len(left.StartDeps.Off), most)
 		}
-		cut := &dag.Trace{Comms: trace.Comms, Ranks: []dag.Rank{left}}
+		cut := &dag.Trace{Comms: trace.Comms, Ranks: []*dag.Rank{&left}}
 		if problems := dag.Validate(cut); len(problems) > 0 {
 			t.Fatalf("seed %d: problems: %v", seed, problems)
 		}
@@ -112,7 +112,7 @@ func TestRemoveJoins(t *testing.T) {
 	r.Calc(5, same)
 	last := r.Calc(0, x, y) // brings them together for one that goes
 	r.Calc(0, last, y)
-	left, err := remove(&b.Trace().Ranks[0], []bool{false, false, true, true, true, true, false, false, false, true, true})
+	left, err := remove(b.Trace().Ranks[0], []bool{false, false, true, true, true, true, false, false, false, true, true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,21 +136,21 @@ func TestRemoveJoins(t *testing.T) {
 
 func TestRemoveAll(t *testing.T) {
 	trace, gone := rankWithGone(rand.New(rand.NewPCG(7, 7)))
-	none, err := remove(&trace.Ranks[0], make([]bool, len(gone)))
+	none, err := remove(trace.Ranks[0], make([]bool, len(gone)))
 	if err != nil || !reflect.DeepEqual(none.Kind, trace.Ranks[0].Kind) {
 		t.Errorf("without removing any: %+v, error %v", none, err)
 	}
 	for i := range gone {
 		gone[i] = true
 	}
-	if all, err := remove(&trace.Ranks[0], gone); err != nil || all.Len() != 0 || len(all.Deps.Off) != 0 {
+	if all, err := remove(trace.Ranks[0], gone); err != nil || all.Len() != 0 || len(all.Deps.Off) != 0 {
 		t.Errorf("without all: %+v, error %v", all, err)
 	}
 	b := dag.NewBuilder(1)
 	b.Rank(0).Calc(1)
 	b.Rank(0).Calc(1, 0)
 	b.Rank(0).Requires(0, 1)
-	if _, err := remove(&b.Trace().Ranks[0], make([]bool, 2)); err != errCycle {
+	if _, err := remove(b.Trace().Ranks[0], make([]bool, 2)); err != errCycle {
 		t.Errorf("error %v of a cycle", err)
 	}
 }

@@ -39,12 +39,15 @@ func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
 		return nil, err
 	}
 	out := *t
-	out.Ranks = slices.Clone(t.Ranks)
-	for i := range out.Ranks {
+	out.Ranks = dag.CopyRanks(t.Ranks)
+	for i, r := range out.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
 			return nil, err
 		}
-		err := spread.repeat(&out.Ranks[i], n, func() error { return memory.CheckOps(ctx, t.Ops(), int64(n)) })
+		if r.Len() == 0 {
+			continue
+		}
+		err := spread.repeat(r, n, func() error { return memory.CheckOps(ctx, t.Ops(), int64(n)) })
 		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
@@ -66,7 +69,7 @@ func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 		if err := par.Interrupted(ctx); err != nil {
 			return s, err
 		}
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if at := r.Release.At(i); at != 0 {
 				return s, fmt.Errorf("rank %d: op %d: release time %v has no known value in later iterations",

@@ -61,7 +61,7 @@ func TestRepeatEnds(t *testing.T) {
 		if c.in > 1 && c.out > 1 {
 			between, ops = (c.in+c.out)*(n-1), ops+n-1
 		}
-		r := &repeated.Ranks[0]
+		r := repeated.Ranks[0]
 		if r.Len() != ops || len(r.Deps.Off) != n*c.deps+between {
 			t.Errorf("%v: %d ops, %d dependencies, expected %d and %d", c, r.Len(), len(r.Deps.Off), ops, n*c.deps+between)
 		}

@@ -25,7 +25,7 @@ func Replicate(t *dag.Trace, n int) (*dag.Trace, error) {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
 	}
-	first := &t.Ranks[0]
+	first := t.Ranks[0]
 	for i, kind := range first.Kind {
 		comm := first.Comm.At(i)
 		if !usesComm(kind) || comm == 0 {
@@ -39,6 +39,6 @@ func Replicate(t *dag.Trace, n int) (*dag.Trace, error) {
 				size, n)
 		}
 	}
-	out.Ranks = slices.Repeat([]dag.Rank{*first}, n)
+	out.Ranks = slices.Repeat([]*dag.Rank{first}, n)
 	return &out, nil
 }

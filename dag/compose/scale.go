@@ -25,12 +25,14 @@ func Scale(ctx context.Context, t *dag.Trace, numerator, denominator int64) (sca
 		return nil, 0, fmt.Errorf("factor %d/%d, expected a number of 0 or more", numerator, denominator)
 	}
 	out := *t
-	out.Ranks = slices.Clone(t.Ranks)
-	for rank := range out.Ranks {
+	out.Ranks = dag.CopyRanks(t.Ranks)
+	for rank, r := range out.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
 			return nil, 0, err
 		}
-		r := &out.Ranks[rank]
+		if r.Len() == 0 {
+			continue
+		}
 		r.Duration = slices.Clone(r.Duration)
 		for i, kind := range r.Kind {
 			if kind != dag.Calc || r.Subkind.At(i) == dag.Marker {

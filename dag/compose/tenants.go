@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
@@ -15,7 +14,7 @@ import (
 // early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func SeparateNICs(ctx context.Context, t *dag.Trace, jobs []Job) (*dag.Trace, error) {
 	out := *t
-	out.Ranks = slices.Clone(t.Ranks)
+	out.Ranks = dag.CopyRanks(t.Ranks)
 	taken := make(map[int32]int64) // by node: NICs of the jobs so far
 	rank := 0
 	for i := range jobs {
@@ -25,7 +24,7 @@ func SeparateNICs(ctx context.Context, t *dag.Trace, jobs []Job) (*dag.Trace, er
 				return nil, err
 			}
 			node := t.Nodes[rank]
-			n, err := shiftNICs(&out.Ranks[rank], taken[node])
+			n, err := shiftNICs(out.Ranks[rank], taken[node])
 			if err != nil {
 				return nil, fmt.Errorf("rank %d: %w", rank, err)
 			}
@@ -51,7 +50,7 @@ func shiftNICs(r *dag.Rank, first int64) (n int64, err error) {
 		}
 		nic[i] += int32(first)
 	}
-	if first > 0 {
+	if first > 0 && len(nic) > 0 {
 		r.NIC = dag.Narrow{}
 		r.NIC.SetRange(0, nic)
 	}

@@ -33,7 +33,7 @@ func Window(ctx context.Context, t *dag.Trace, from, to dag.Time) (*dag.Trace, R
 			return nil, Removed{}, err
 		}
 		w.phases[rank] = make([]phase, t.Ranks[rank].Len())
-		w.measured = w.measured || wasMeasured(&t.Ranks[rank])
+		w.measured = w.measured || wasMeasured(t.Ranks[rank])
 	}
 	if any, err := w.setTimed(); err != nil {
 		return nil, Removed{}, err
@@ -47,15 +47,17 @@ func Window(ctx context.Context, t *dag.Trace, from, to dag.Time) (*dag.Trace, R
 		return nil, Removed{}, err
 	}
 	out := *t
-	out.Ranks = make([]dag.Rank, len(t.Ranks))
+	out.Ranks = dag.NewRanks(len(t.Ranks))
 	for rank := range t.Ranks {
 		err := par.Interrupted(ctx)
 		if err != nil {
 			return nil, Removed{}, err
 		}
-		if out.Ranks[rank], err = w.cut(rank); err != nil {
+		cut, err := w.cut(rank)
+		if err != nil {
 			return nil, Removed{}, fmt.Errorf("rank %d: %w", rank, err)
 		}
+		out.Ranks[rank] = cut.Keep()
 	}
 	return &out, w.removed, nil
 }
@@ -102,7 +104,7 @@ func (w *window) setTimed() (any bool, err error) {
 		if err := par.Interrupted(w.ctx); err != nil {
 			return false, err
 		}
-		r := &w.trace.Ranks[rank]
+		r := w.trace.Ranks[rank]
 		for i := range r.Kind {
 			t := r.Release.At(i)
 			known := t > 0
@@ -162,7 +164,7 @@ func (w *window) setUntimed() error {
 
 // inherit sets the phase of the remaining ops of a rank to that of the last of their dependencies.
 func (w *window) inherit(rank int) error {
-	r, phases := &w.trace.Ranks[rank], w.phases[rank]
+	r, phases := w.trace.Ranks[rank], w.phases[rank]
 	order, err := topological(r)
 	if err != nil {
 		return err
@@ -208,7 +210,7 @@ func (w *window) eachPart(of [][]phase, visit func(p place, sum phase)) {
 
 // eachCollective calls visit with the collectives of a rank, in order.
 func (w *window) eachCollective(rank int, visit func(p place, comm int32, instance int)) {
-	r := &w.trace.Ranks[rank]
+	r := w.trace.Ranks[rank]
 	var count map[int32]int
 	for i, kind := range r.Kind {
 		comm := r.Comm.At(i)
@@ -256,7 +258,7 @@ func (w *window) cutTies() error {
 
 // cut returns the ops of a rank in the window.
 func (w *window) cut(rank int) (dag.Rank, error) {
-	out := w.trace.Ranks[rank]
+	out := *w.trace.Ranks[rank]
 	gone := make([]bool, out.Len())
 	for i, p := range w.phases[rank] {
 		gone[i] = p != inside

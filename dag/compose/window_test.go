@@ -83,7 +83,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("%s: problems: %v", c.name, problems)
 		}
 		for rank := range got.Ranks {
-			r := &got.Ranks[rank]
+			r := got.Ranks[rank]
 			if !reflect.DeepEqual(names(r), c.want[rank]) {
 				t.Errorf("%s: rank %d has %q, expected %q", c.name, rank, names(r), c.want[rank])
 			}
@@ -134,7 +134,7 @@ func TestWindowTiles(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		trace := randomJob(random, false)
 		for rank := range trace.Ranks {
-			r := &trace.Ranks[rank]
+			r := trace.Ranks[rank]
 			for i := range r.Len() {
 				at := dag.Time(random.IntN(100))
 				r.MeasuredStart, r.MeasuredEnd = append(r.MeasuredStart, at), append(r.MeasuredEnd, at+dag.Time(i))

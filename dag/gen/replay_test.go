@@ -348,7 +348,7 @@ func list(tr *dag.Trace) string {
 		fmt.Fprintf(&b, "comm %d: ranks %v\n", i, tr.Comms[i].Members())
 	}
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			op := r.Op(i)
 			fmt.Fprintf(&b, "%d.%d ", rank, i)

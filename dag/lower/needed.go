@@ -82,7 +82,7 @@ func count(t *dag.Trace, kind dag.Kind) (n int64) {
 // that is 0, its bytes at the memory bandwidth of the roofline, if there is one.
 func (p *Passes) lowerMemory(t *dag.Trace) (*dag.Trace, error) {
 	out := *t
-	out.Ranks = make([]dag.Rank, len(t.Ranks))
+	out.Ranks = dag.NewRanks(len(t.Ranks))
 	accesses, untimed := int64(0), int64(0)
 	for rank := range t.Ranks {
 		if err := par.Interrupted(p.Context); err != nil {
@@ -96,6 +96,7 @@ func (p *Passes) lowerMemory(t *dag.Trace) (*dag.Trace, error) {
 			}
 			if !copied {
 				copied = true
+				r = r.Keep()
 				r.Kind = append([]dag.Kind(nil), r.Kind...)
 				r.Subkind = append(dag.Column[dag.Subkind](nil), r.Subkind...)
 				r.Duration = append(dag.Column[dag.Time](nil), r.Duration...)

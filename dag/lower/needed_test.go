@@ -39,7 +39,7 @@ func lowerNeeded(t *testing.T, trace *dag.Trace, lacks Lacks, rules ...string) (
 func opsOf(t *dag.Trace) map[string]int {
 	counts := make(map[string]int)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			name := kind.String()
 			if kind == dag.Coll {
@@ -129,7 +129,7 @@ func TestNeededMemory(t *testing.T) {
 	b.Rank(0).Add(dag.Op{Kind: dag.Mem, Subkind: dag.Store, Bytes: 1000}, 0)
 	trace := b.Trace()
 	lowered, notes := lowerNeeded(t, trace, Lacks{Memory: true}, "roofline:peak-flops=1GFLOPS,mem-bw=1GB/s")
-	if r := &lowered.Ranks[0]; r.Kind[1] != dag.Calc || r.Duration.At(0) != 7 || r.Duration.At(1) != dag.Microsecond ||
+	if r := lowered.Ranks[0]; r.Kind[1] != dag.Calc || r.Duration.At(0) != 7 || r.Duration.At(1) != dag.Microsecond ||
 		len(notes) != 1 {
 		t.Errorf("%+v, report %q", r, notes)
 	}
@@ -163,7 +163,7 @@ func TestNeededUneven(t *testing.T) {
 	}
 	for rank := range 3 {
 		var kept []int64
-		r := &lowered.Ranks[rank]
+		r := lowered.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Coll {
 				kept = append(kept, r.Tag.At(i))

@@ -41,7 +41,7 @@ func parseMachine(rule string) (*Machine, error) {
 // duration. Roofline ends early, with an error that wraps the context's cause, when ctx ends; nil never ends.
 func Roofline(ctx context.Context, t *dag.Trace, peak, bandwidth int64) (*dag.Trace, error) {
 	out := *t
-	out.Ranks = make([]dag.Rank, len(t.Ranks))
+	out.Ranks = dag.NewRanks(len(t.Ranks))
 	changed := false
 	for rank := range t.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
@@ -55,6 +55,7 @@ func Roofline(ctx context.Context, t *dag.Trace, peak, bandwidth int64) (*dag.Tr
 			}
 			if !copied {
 				copied, changed = true, true
+				r = r.Keep()
 				r.Duration = append(dag.Column[dag.Time](nil), r.Duration...)
 			}
 			r.Duration.Set(i, max(dag.AtRate(flops, peak), dag.AtRate(max(r.Bytes.At(i), 0), bandwidth)))

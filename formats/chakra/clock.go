@@ -37,7 +37,7 @@ func (c *clocks) ticks(rank int) int {
 // withClocks returns the trace with clocks in place of release times.
 func withClocks(t *dag.Trace, o *WriteOptions) (*dag.Trace, *clocks, error) {
 	c := &clocks{roofline: o.Clock == ClockRoofline}
-	if !slices.ContainsFunc(t.Ranks, func(r dag.Rank) bool { return r.Release.Present() > 0 }) {
+	if !slices.ContainsFunc(t.Ranks, func(r *dag.Rank) bool { return r.Release.Present() > 0 }) {
 		return t, c, nil
 	}
 	unit := dag.Microsecond
@@ -55,7 +55,7 @@ func withClocks(t *dag.Trace, o *WriteOptions) (*dag.Trace, *clocks, error) {
 	}
 	for rank := range out.Ranks {
 		if c.ticks(rank) > 0 {
-			if err := c.place(&out.Ranks[rank], &t.Ranks[rank], rank, o); err != nil {
+			if err := c.place(out.Ranks[rank], t.Ranks[rank], rank, o); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -61,7 +61,7 @@ func simulated(t *testing.T, trace *dag.Trace, backend string, params ...string)
 // inUnits rounds all times to the unit.
 func inUnits(t *dag.Trace, unit dag.Time) {
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for _, column := range [...]dag.Column[dag.Time]{r.Release, r.Duration} {
 			for op := range column {
 				column[op] = (column[op] + unit/2) / unit * unit
@@ -171,7 +171,7 @@ func idle(t *dag.Trace) (n int64) {
 func checkReleases(t *testing.T, got, want *dag.Trace) {
 	t.Helper()
 	for rank := range want.Ranks {
-		g, w := &got.Ranks[rank], &want.Ranks[rank]
+		g, w := got.Ranks[rank], want.Ranks[rank]
 		if g.Len() != w.Len() && w.Len() > 0 {
 			t.Errorf("rank %d: %d ops, expected %d", rank, g.Len(), w.Len())
 			return

@@ -233,7 +233,7 @@ func communicators(t *dag.Trace, defined []group, ranks []*groups, shared bool, 
 		return nil, err
 	}
 	for i, r := range ranks {
-		renumber(&t.Ranks[i], r, numbers)
+		renumber(t.Ranks[i], r, numbers)
 	}
 	if shared {
 		for i := range t.Ranks {
@@ -291,7 +291,7 @@ func renumber(rank *dag.Rank, g *groups, numbers map[string]int32) {
 	for n, used := range g.used {
 		same = same && (!used || numbers[g.names[n]] == int32(n))
 	}
-	if same {
+	if same || rank.Len() == 0 {
 		return
 	}
 	comms := make([]int32, rank.Comm.Len())

@@ -122,7 +122,7 @@ func TestMapping(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &trace.Ranks[0]
+			r := trace.Ranks[0]
 			if got := strings.TrimSuffix(lines(r), "\n"); got != "0 "+c.want {
 				t.Errorf("read %s, want 0 %s", got, c.want)
 			}
@@ -176,7 +176,7 @@ func TestMisfits(t *testing.T) {
 			t.Errorf("leniently: %v", err)
 			continue
 		}
-		if got := lines(&trace.Ranks[0]); got != "0 "+c.ops+"\n" || fmt.Sprint(warnings) != "[rank0: "+c.lenient+"]" {
+		if got := lines(trace.Ranks[0]); got != "0 "+c.ops+"\n" || fmt.Sprint(warnings) != "[rank0: "+c.lenient+"]" {
 			t.Errorf("leniently read as %swith warnings %q", got, warnings)
 		}
 		want := wire(&File{Nodes: []Node{c.node}})
@@ -210,7 +210,7 @@ func describeComms(trace *dag.Trace) string {
 		fmt.Fprintf(&b, "%q%v ", trace.Comms[i].Name, trace.Comms[i].Members())
 	}
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Coll {
 				fmt.Fprintf(&b, "%d:%d ", rank, r.Comm.At(i))
@@ -269,7 +269,7 @@ func TestGroups(t *testing.T) {
 func membersOfOps(trace *dag.Trace) string {
 	var b strings.Builder
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Coll {
 				fmt.Fprint(&b, rank, ":", trace.Comms[r.Comm.At(i)].Members(), " ")
@@ -333,7 +333,7 @@ func TestOneFileForAll(t *testing.T) {
 	if got, want := describeComms(trace), `""[0 1 2 3 4] "3"[0 1 2 3 4] 0:1 1:1 2:1 3:1 4:1`; got != want {
 		t.Errorf("communicators %s, want %s", got, want)
 	}
-	if len(trace.Ranks) != 5 || &trace.Ranks[0].Kind[0] != &trace.Ranks[4].Kind[0] {
+	if len(trace.Ranks) != 5 || trace.Ranks[0].Kind[0] != trace.Ranks[4].Kind[0] {
 		t.Error("the ranks do not share their ops")
 	}
 	if problems := dag.Validate(trace); len(problems) > 0 {

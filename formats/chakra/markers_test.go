@@ -37,9 +37,9 @@ func TestWithoutMarkers(t *testing.T) {
 			}
 		}
 		trace := b.Trace()
-		rank, removed := withoutMarkers(&trace.Ranks[0])
+		rank, removed := withoutMarkers(trace.Ranks[0])
 		all += removed
-		joined := &dag.Trace{Comms: trace.Comms, Ranks: []dag.Rank{rank}}
+		joined := &dag.Trace{Comms: trace.Comms, Ranks: []*dag.Rank{&rank}}
 		if problems := dag.Validate(joined); len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -53,7 +53,7 @@ func TestWithoutMarkers(t *testing.T) {
 		}
 		k := 0
 		for i := range trace.Ranks[0].Len() {
-			if onlyJoins(&trace.Ranks[0], i) {
+			if onlyJoins(trace.Ranks[0], i) {
 				continue
 			}
 			if rank.Op(k) != trace.Ranks[0].Op(i) || got.Start(0, k) != want.Start(0, i) {
@@ -86,7 +86,7 @@ func TestManyDependencies(t *testing.T) {
 		r.Calc(1, marker)
 	}
 	trace := b.Trace()
-	if rank, removed := withoutMarkers(&trace.Ranks[0]); removed != 0 || len(rank.Deps.Off) != 2000 {
+	if rank, removed := withoutMarkers(trace.Ranks[0]); removed != 0 || len(rank.Deps.Off) != 2000 {
 		t.Errorf("%d markers removed, %d dependencies", removed, len(rank.Deps.Off))
 	}
 }

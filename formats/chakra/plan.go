@@ -75,10 +75,11 @@ func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 func (p *plan) joinMarkers() {
 	t := *p.t
 	t.Ranks = slices.Clone(t.Ranks)
-	for rank := range t.Ranks {
-		var removed int64
-		t.Ranks[rank], removed = withoutMarkers(&p.t.Ranks[rank])
-		p.markers += removed
+	for rank, r := range t.Ranks {
+		if without, removed := withoutMarkers(r); removed > 0 {
+			t.Ranks[rank] = without.Keep()
+			p.markers += removed
+		}
 	}
 	if p.markers > 0 {
 		p.t = &t
@@ -87,7 +88,7 @@ func (p *plan) joinMarkers() {
 
 // check returns an error if a rank has an op that no node can represent.
 func check(t *dag.Trace, rank int) error {
-	r := &t.Ranks[rank]
+	r := t.Ranks[rank]
 	if err := r.CheckReferences(); err != nil {
 		return fmt.Errorf("rank %d: %w", rank, err)
 	}
@@ -129,7 +130,7 @@ func check(t *dag.Trace, rank int) error {
 // countOps returns the number of ops of a kind, and of a subkind unless that is NoSubkind.
 func countOps(t *dag.Trace, kind dag.Kind, subkind dag.Subkind) (n int64) {
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, k := range r.Kind {
 			if k == kind && (subkind == dag.NoSubkind || r.Subkind.At(i) == subkind) {
 				n++
@@ -230,7 +231,7 @@ func (p *plan) numberTags() error {
 	p.tags = make(map[message]int32)
 	var others []message
 	for rank := range p.t.Ranks {
-		eachMessage(&p.t.Ranks[rank], func(i int, m message) {
+		eachMessage(p.t.Ranks[rank], func(i int, m message) {
 			if !p.keepsTag(m) {
 				if _, known := p.tags[m]; !known {
 					p.tags[m] = 0
@@ -244,7 +245,7 @@ func (p *plan) numberTags() error {
 	}
 	kept := make(map[int64]bool)
 	for rank := range p.t.Ranks {
-		eachMessage(&p.t.Ranks[rank], func(i int, m message) {
+		eachMessage(p.t.Ranks[rank], func(i int, m message) {
 			if p.keepsTag(m) {
 				kept[m.tag%maxTag] = true
 			}
@@ -354,7 +355,7 @@ func (p *plan) matchChannel(sends, recvs []transfer) {
 }
 
 func (p *plan) eachTransfer(rank int, do func(kind dag.Kind, x transfer)) {
-	r := &p.t.Ranks[rank]
+	r := p.t.Ranks[rank]
 	eachMessage(r, func(i int, m message) {
 		if p.ours(r.Job.At(i)) {
 			return

@@ -95,7 +95,7 @@ func build(files int, o format.ReadOptions, groupsFile *format.Input,
 		return nil, err
 	}
 	b := building{
-		o: &o, defined: defined, take: take, trace: &dag.Trace{Ranks: make([]dag.Rank, max(files, o.Ranks))},
+		o: &o, defined: defined, take: take, trace: &dag.Trace{Ranks: dag.NewRanks(max(files, o.Ranks))},
 		groups: make([]*groups, files), notices: make([]notices, files), metadata: make([]Metadata, files),
 		names: make([]string, files), schemas: make([]string, files), cut: make([]string, files),
 	}
@@ -140,13 +140,14 @@ func (b *building) readRanks() ([]*rankReader, error) {
 	return readers, nil
 }
 
-func (b *building) readRank(r *rankReader, s *source, rank int) (err error) {
+func (b *building) readRank(r *rankReader, s *source, rank int) error {
 	if err := b.take(rank, s); err != nil {
 		return err
 	}
 	b.names[rank] = s.name
 	r.groups, r.notices = newGroups(b.defined), &b.notices[rank]
-	b.trace.Ranks[rank], err = r.read(s)
+	ops, err := r.read(s)
+	b.trace.Ranks[rank] = ops.Keep()
 	b.groups[rank], b.metadata[rank], b.schemas[rank], b.cut[rank] = r.groups, s.meta, s.schema, s.cut
 	return err
 }
@@ -198,7 +199,7 @@ func (b *building) warn(undefined []string) {
 	ranks := len(b.trace.Ranks)
 	strays, first := 0, ""
 	for rank := range b.groups {
-		r := &b.trace.Ranks[rank]
+		r := b.trace.Ranks[rank]
 		for i, kind := range r.Kind {
 			if (kind == dag.Send || kind == dag.Recv) && int(r.Peer.At(i)) >= ranks {
 				if strays++; strays == 1 {

@@ -30,7 +30,7 @@ func Tensors(t *dag.Trace) func(rank, op int) (reads, writes []Tensor, err error
 	p.remember()
 	return func(rank, op int) (reads, writes []Tensor, err error) {
 		w := rankWriter{p: p}
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		o := r.Op(op)
 		var a opAttrs
 		if text := r.Attrs.At(op); text == "" || !p.ours(o.Job) || json.Unmarshal([]byte(text), &a) != nil {

@@ -190,7 +190,7 @@ func TestManifest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, wave := range waves(&trace.Ranks[0]) {
+			for i, wave := range waves(trace.Ranks[0]) {
 				var want []string
 				if i < len(v.Waves) {
 					for _, id := range v.Waves[i] {
@@ -304,7 +304,7 @@ func TestOdd(t *testing.T) {
 			if got := strings.Join(warnings, "\n"); got != c.warning && got != name+": "+c.warning {
 				t.Errorf("warnings %q, want %q", got, c.warning)
 			}
-			if got := lines(&trace.Ranks[0]); got != c.want {
+			if got := lines(trace.Ranks[0]); got != c.want {
 				t.Errorf("read\n%s, want\n%s", got, c.want)
 			}
 			if got := encode(t, &Format, throughStore(t, trace))[".0.et"]; !bytes.Equal(got, content) {

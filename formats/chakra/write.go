@@ -143,7 +143,7 @@ func (p *plan) warn(o format.WriteOptions) {
 	}
 	var idle, empty, own, refused, bcasts int64
 	for rank := range p.t.Ranks {
-		r := &p.t.Ranks[rank]
+		r := p.t.Ranks[rank]
 		if _, recorded := p.metadata(rank); r.Len() == 0 {
 			add(&idle, !recorded)
 		}
@@ -234,7 +234,7 @@ type rankWriter struct {
 
 // begin begins a rank.
 func (w *rankWriter) begin(p *plan, rank int) error {
-	*w = rankWriter{p: p, r: &p.t.Ranks[rank], rank: rank, attrs: w.attrs[:0], a: w.a, usual: w.usual,
+	*w = rankWriter{p: p, r: p.t.Ranks[rank], rank: rank, attrs: w.attrs[:0], a: w.a, usual: w.usual,
 		n: Node{CtrlDeps: w.n.CtrlDeps, DataDeps: w.n.DataDeps}}
 	for i := range w.r.Attrs.Len() {
 		text := w.r.Attrs.At(i)

@@ -180,7 +180,7 @@ func TestIdleRank(t *testing.T) {
 	for _, f := range []*format.Format{&Format, &JSON} {
 		files := encode(t, f, trace)
 		again := decode(t, f, files, quiet)
-		if got := lines(&again.Ranks[1]); got != "0 calc\n" || again.Ranks[1].Name.At(0) != "idle" {
+		if got := lines(again.Ranks[1]); got != "0 calc\n" || again.Ranks[1].Name.At(0) != "idle" {
 			t.Errorf("%s: the rank became %s", f.Name, got)
 		}
 	}
@@ -263,7 +263,7 @@ func loweredLines(t *testing.T, trace *dag.Trace) string {
 	}
 	var b strings.Builder
 	for rank := range lowered.Ranks {
-		r := &lowered.Ranks[rank]
+		r := lowered.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send || kind == dag.Recv {
 				fmt.Fprintf(&b, "%d: %v %d, %d bytes\n", rank, kind, r.Peer.At(i), r.Bytes.At(i))
@@ -335,7 +335,7 @@ func TestChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &trace.Ranks[0]
+	r := trace.Ranks[0]
 	r.Flops.Set(0, 10)
 	r.Bytes.Set(1, 128)
 	r.Duration[1] = 6 * dag.Microsecond
@@ -389,7 +389,7 @@ func TestMerged(t *testing.T) {
 	}{{0, true}, {1, false}} {
 		merged := *trace
 		merged.Attrs, merged.Jobs = `{"jobs":[{"jobs":[`+trace.Attrs+`,null]},null]}`, []string{"a/x", "a/y", "b"}
-		merged.Ranks = []dag.Rank{*trace.Ranks[0].Clone()}
+		merged.Ranks = []*dag.Rank{trace.Ranks[0].Clone()}
 		merged.Ranks[0].Job.Set(0, c.job)
 		f := messages(t, encode(t, &Format, &merged)[".0.et"])
 		if got := f.Nodes[0].Attr[0].Name == "x"; got != c.want {
@@ -413,7 +413,7 @@ func TestLongStarts(t *testing.T) {
 		r.Requires(op, calc)
 		r.RequiresStart(op, op-2)
 	}
-	_, err := inheritStarts(&b.Trace().Ranks[0])
+	_, err := inheritStarts(b.Trace().Ranks[0])
 	if err == nil || !strings.Contains(err.Error(), "too many dependencies to convert") {
 		t.Errorf("error %v", err)
 	}
@@ -425,7 +425,7 @@ func TestLongStarts(t *testing.T) {
 		r.Calc(1)
 		r.RequiresStart(i, i-1)
 	}
-	starts, err := inheritStarts(&b.Trace().Ranks[0])
+	starts, err := inheritStarts(b.Trace().Ranks[0])
 	if err != nil || fmt.Sprint(starts[n-1]) != "[0]" {
 		t.Errorf("op %d waits for %v, error %v", n-1, starts[n-1], err)
 	}

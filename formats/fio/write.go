@@ -48,7 +48,7 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	}
 	end := int64(0)
 	for rank, op := range t.Records() {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		action := " read "
 		if r.Subkind.At(op) == dag.Write {
 			action = " write "
@@ -96,7 +96,7 @@ func names(t *dag.Trace) map[int32]string {
 	names := make(map[int32]string)
 	taken := make(map[string]bool)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		last := int32(-1)
 		for op, kind := range r.Kind {
 			unit := r.Peer.At(op)

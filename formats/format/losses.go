@@ -37,7 +37,7 @@ func (l *Losses) AddFields(t *dag.Trace) {
 func (l *Losses) AddField(t *dag.Trace, id dag.FieldID) {
 	count := int64(0)
 	for i := range t.Ranks {
-		if r := &t.Ranks[i]; id == dag.FieldMeasuredStart {
+		if r := t.Ranks[i]; id == dag.FieldMeasuredStart {
 			count += Measured(r)
 		} else {
 			count += dag.Fields[id].Of(r).Present()

@@ -177,7 +177,7 @@ func TestFirstErrorWins(t *testing.T) {
 	trace := parseBinary(t, data)
 	at := headerSize + jumpSize*64
 	for i := range trace.Ranks {
-		if size := int(sectionSize(&trace.Ranks[i])); i >= 3 {
+		if size := int(sectionSize(trace.Ranks[i])); i >= 3 {
 			data[at+size-1] = 0xff // the last node of the appendix
 			at += size
 		} else {

@@ -58,7 +58,7 @@ func readBinary(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error
 	if err != nil {
 		return nil, err
 	}
-	var ranks []dag.Rank
+	var ranks []*dag.Rank
 	var used used
 	if in.At != nil {
 		ranks, used, err = readRanks(in, h)
@@ -196,31 +196,32 @@ func (h *binaryHeader) checkEnd(src *part, fileEnd int64) error {
 }
 
 // streamRanks reads all ranks sequentially.
-func streamRanks(src *part, h *binaryHeader) (ranks []dag.Rank, sum used, err error) {
+func streamRanks(src *part, h *binaryHeader) (ranks []*dag.Rank, sum used, err error) {
 	var d rankDecoder
 	for i := range h.ends {
 		rank, err := d.decode(src, i, h.ends[i]-h.start(i))
 		if err != nil {
 			return nil, sum, err
 		}
-		ranks = append(ranks, rank)
+		ranks = append(ranks, rank.Keep())
 	}
 	return ranks, d.used, nil
 }
 
 // readRanks reads the ranks of a regular file in parallel. If several have errors, it returns that of the lowest
 // rank.
-func readRanks(in *format.Input, h *binaryHeader) (ranks []dag.Rank, sum used, err error) {
-	ranks = make([]dag.Rank, len(h.ends))
+func readRanks(in *format.Input, h *binaryHeader) (ranks []*dag.Rank, sum used, err error) {
+	ranks = dag.NewRanks(len(h.ends))
 	type reader struct {
 		decoder rankDecoder
 		src     part
 	}
 	start := func() *reader { return &reader{src: part{file: in.Name}} }
-	readers, err := par.EachWith(len(ranks), start, func(r *reader, i int) (err error) {
+	readers, err := par.EachWith(len(ranks), start, func(r *reader, i int) error {
 		size := h.ends[i] - h.start(i)
 		r.src.src, r.src.at, r.src.data = io.NewSectionReader(in.At, h.start(i), size), h.start(i), nil
-		ranks[i], err = r.decoder.decode(&r.src, i, size)
+		rank, err := r.decoder.decode(&r.src, i, size)
+		ranks[i] = rank.Keep()
 		return err
 	})
 	for _, r := range readers {

@@ -44,7 +44,7 @@ func makespan(t *testing.T, trace *dag.Trace, backend string) sim.Clock {
 // wholeNanoseconds rounds all times as GOAL does.
 func wholeNanoseconds(t *dag.Trace) {
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for _, column := range [...]dag.Column[dag.Time]{r.Release, r.Duration} {
 			for op := range column {
 				column[op] = dag.Time(nanoseconds(column[op])) * dag.Nanosecond
@@ -102,7 +102,7 @@ func checkSameReleases(t *testing.T, name string, got, want *dag.Trace) {
 		return
 	}
 	for rank := range want.Ranks {
-		g, w := &got.Ranks[rank], &want.Ranks[rank]
+		g, w := got.Ranks[rank], want.Ranks[rank]
 		for op := range w.Len() {
 			if g.Release.At(op) != w.Release.At(op) || g.Kind[op] != w.Kind[op] || g.Peer.At(op) != w.Peer.At(op) ||
 				g.Deps.Count(op) != w.Deps.Count(op) {

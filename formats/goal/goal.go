@@ -116,7 +116,7 @@ func startsText(head []byte) bool {
 }
 
 // newTrace returns the trace of the given ranks.
-func newTrace(ranks []dag.Rank) *dag.Trace {
+func newTrace(ranks []*dag.Rank) *dag.Trace {
 	return &dag.Trace{Comms: []dag.Comm{dag.World(len(ranks))}, Ranks: ranks}
 }
 

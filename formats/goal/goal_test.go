@@ -88,7 +88,7 @@ func vectorNames(t testing.TB) []string {
 // withoutNames returns a copy of the trace without the names of ops.
 func withoutNames(t *dag.Trace) *dag.Trace {
 	c := *t
-	c.Ranks = slices.Clone(t.Ranks)
+	c.Ranks = dag.CopyRanks(t.Ranks)
 	for i := range c.Ranks {
 		c.Ranks[i].Name = dag.Text{}
 	}
@@ -100,7 +100,7 @@ func withoutNames(t *dag.Trace) *dag.Trace {
 func asBinaryKeepsIt(t *dag.Trace) *dag.Trace {
 	c := withoutNames(t)
 	for i := range c.Ranks {
-		r := &c.Ranks[i]
+		r := c.Ranks[i]
 		for _, e := range []*dag.Edges{&r.Deps, &r.StartDeps} {
 			e.Off = slices.Clone(e.Off)
 			for op := range e.End {

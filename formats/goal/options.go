@@ -105,7 +105,7 @@ func withClock(s dag.Source, binary bool) (*clock.Clock, error) {
 
 // restoreReleases replaces the clocks of the ranks by release times. marked returns the stream that the file marks as
 // the clock of a rank.
-func restoreReleases(ranks []dag.Rank, o format.ReadOptions, marked func(rank int) (stream int32, ok bool)) error {
+func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked func(rank int) (stream int32, ok bool)) error {
 	own := format.Own(o.Own, func() *Options { return new(Options) })
 	all := own.Stream
 	if own.Clock == ClockNone {
@@ -125,12 +125,14 @@ func restoreReleases(ranks []dag.Rank, o format.ReadOptions, marked func(rank in
 		if !ok {
 			continue
 		}
-		r, found := clock.Remove(&ranks[rank], clock.On(&ranks[rank], stream))
-		if !found && own.Clock == ClockStream && len(clock.On(&ranks[rank], stream)) > 0 {
+		r, found := clock.Remove(ranks[rank], clock.On(ranks[rank], stream))
+		if !found && own.Clock == ClockStream && len(clock.On(ranks[rank], stream)) > 0 {
 			return fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other "+
 				"ops or dependencies", rank, clockStream, stream)
 		}
-		ranks[rank] = r
+		if found {
+			ranks[rank] = r.Keep()
+		}
 	}
 	return nil
 }

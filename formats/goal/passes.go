@@ -211,7 +211,7 @@ func eachRank(read dag.Reader, batches []dag.Batch,
 			return fmt.Errorf("expected ranks %d to %d, found %d ranks", b.First, b.Last-1, len(ranks))
 		}
 		for i := range ranks {
-			if err := do(b.First+i, &ranks[i]); err != nil {
+			if err := do(b.First+i, ranks[i]); err != nil {
 				return err
 			}
 		}

@@ -32,11 +32,11 @@ var errSource = errors.New("the source broke")
 
 func newBatched(trace *dag.Trace, size func() int) *batched {
 	b := &batched{Source: dag.FromTrace(trace), fails: -1}
-	h, err := b.Source.Header()
-	if err != nil {
-		panic(err)
+	var each []dag.Batch
+	for i, r := range trace.Ranks {
+		each = append(each, dag.Batch{First: i, Last: i + 1, Ops: int64(r.Len()), Deps: int64(len(r.Deps.Off)),
+			StartDeps: int64(len(r.StartDeps.Off))})
 	}
-	each := h.Batches
 	for first := 0; first < len(each); {
 		all := dag.Batch{First: first, Last: min(first+size(), len(each))}
 		for _, one := range each[first:all.Last] {
@@ -61,8 +61,8 @@ func (b *batched) Header() (*dag.Header, error) {
 func (b *batched) NewReader(columns dag.Columns) dag.Reader {
 	b.readers.Add(1)
 	read := b.Source.NewReader(columns)
-	var ranks []dag.Rank
-	return func(batch dag.Batch) ([]dag.Rank, error) {
+	var ranks []*dag.Rank
+	return func(batch dag.Batch) ([]*dag.Rank, error) {
 		for i := range ranks {
 			clear(ranks[i].Kind)
 			clear(ranks[i].Bytes)
@@ -74,7 +74,7 @@ func (b *batched) NewReader(columns dag.Columns) dag.Reader {
 		whole, err := read(batch)
 		ranks = ranks[:0]
 		for i := range whole {
-			ranks = append(ranks, *whole[i].Clone())
+			ranks = append(ranks, whole[i].Clone())
 		}
 		return ranks, err
 	}

@@ -158,7 +158,7 @@ func TestUnits(t *testing.T) {
 	text := oneBlock("l1: calc 1 cpu 256", "l2: send 1b to 0 tag 0 cpu 255 nic 511",
 		"l3: recv 1b from 0 tag 0 nic 2147483647", "l4: calc 1 cpu 2147483647", "l5: calc 1 cpu 255")
 	trace := parseText(t, text, false)
-	r := &trace.Ranks[0]
+	r := trace.Ranks[0]
 	if got := [...]int32{r.Stream.At(0), r.Stream.At(1), r.NIC.At(1), r.NIC.At(2), r.Stream.At(3), r.Stream.At(4)}; got !=
 		[...]int32{256, 255, 511, math.MaxInt32, math.MaxInt32, 255} {
 		t.Errorf("got %v", got)
@@ -171,7 +171,7 @@ func TestUnits(t *testing.T) {
 	if again := parseText(t, string(written), false); !reflect.DeepEqual(again, trace) {
 		t.Errorf("got\n%s", written)
 	}
-	r = &parseText(t, text, true).Ranks[0]
+	r = parseText(t, text, true).Ranks[0]
 	if got := [...]int32{r.Stream.At(0), r.Stream.At(1), r.NIC.At(1), r.NIC.At(2), r.Stream.At(3)}; got !=
 		[...]int32{0, 255, 255, 255, 255} {
 		t.Errorf("compat: got %v", got)
@@ -410,7 +410,7 @@ func TestDependencyOrder(t *testing.T) {
 				b.RequiresStart(op-1, on-1)
 			}
 		}
-		if got := b.Rank(); !reflect.DeepEqual(got, trace.Ranks[0]) {
+		if got := b.Rank(); !reflect.DeepEqual(got, *trace.Ranks[0]) {
 			t.Fatalf("the builder makes\n%+v, the reader\n%+v", got, trace.Ranks[0])
 		}
 	}
@@ -420,7 +420,7 @@ func TestDependencyOrder(t *testing.T) {
 func TestContradictingOrders(t *testing.T) {
 	trace := parseText(t, oneBlock("l1: calc 1", "l2: calc 2", "l3: calc 3", "l4: calc 4",
 		"l3 requires l1", "l3 requires l2", "l4 requires l2", "l4 requires l1"), false)
-	r := &trace.Ranks[0]
+	r := trace.Ranks[0]
 	r.Order = dag.Edges{}
 	r.Order.Append(0, 3) // op 0: ops 3, 2
 	r.Order.Append(0, 2)

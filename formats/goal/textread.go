@@ -52,7 +52,7 @@ type textReader struct {
 	numRanks int64 // 0: not given yet
 	open     bool  // whether a block is open
 	block    block // ops of the open block, or ops before the next one
-	ranks    []dag.Rank
+	ranks    []*dag.Rank
 	clock    int           // the op of the block before which a comment marks a clock; -1: none
 	clocks   map[int]int32 // by rank: stream of the marked clock
 	done     bool          // whether the last block is closed; only comments may follow
@@ -468,7 +468,7 @@ func (r *textReader) finishBlock() error {
 		r.clocks[len(r.ranks)] = rank.Stream.At(r.clock)
 	}
 	r.clock = -1
-	r.ranks = append(r.ranks, rank)
+	r.ranks = append(r.ranks, rank.Keep())
 	r.done = int64(len(r.ranks)) == r.numRanks
 	return nil
 }

@@ -123,7 +123,7 @@ func waits(trace *dag.Trace, flows int) string {
 		before := map[int64]bool{}
 		var visit func(p place)
 		visit = func(p place) {
-			r := &trace.Ranks[p.rank]
+			r := trace.Ranks[p.rank]
 			for _, off := range r.Deps.Of(p.op) {
 				on := place{p.rank, p.op - int(off)}
 				tag := r.Tag.At(on.op)

@@ -144,7 +144,7 @@ func (f *file) keep() bool {
 }
 
 func hasDeps(t *dag.Trace) bool {
-	return slices.ContainsFunc(t.Ranks, func(r dag.Rank) bool { return len(r.Deps.Off)+len(r.StartDeps.Off) > 0 })
+	return slices.ContainsFunc(t.Ranks, func(r *dag.Rank) bool { return len(r.Deps.Off)+len(r.StartDeps.Off) > 0 })
 }
 
 // textLine returns a line to parse, or nil if the text is no line.
@@ -158,7 +158,7 @@ func textLine(text string) *blockio.Line {
 // sameDeps reports whether two traces have equal ops in order, peers and dependencies.
 func sameDeps(a, b *dag.Trace) bool {
 	for i := range a.Ranks {
-		x, y := &a.Ranks[i], &b.Ranks[i]
+		x, y := a.Ranks[i], b.Ranks[i]
 		if !slices.Equal(x.Kind, y.Kind) {
 			return false
 		}
@@ -188,7 +188,7 @@ func (f *file) plan() {
 	flows := f.flows()
 	groups := map[string]int64{} // trigger number for each set of flows that others wait for
 	for k, s := range f.sends {
-		r, op := &f.trace.Ranks[s.Rank], int(s.Op)
+		r, op := f.trace.Ranks[s.Rank], int(s.Op)
 		if r.Deps.Count(op)+r.StartDeps.Count(op) == 0 {
 			continue
 		}
@@ -208,7 +208,7 @@ func (f *file) plan() {
 		}
 	}
 	for rank := range f.trace.Ranks {
-		r := &f.trace.Ranks[rank]
+		r := f.trace.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind == dag.Recv && r.Deps.Count(op)+r.StartDeps.Count(op) > 0 {
 				f.lost++
@@ -219,7 +219,7 @@ func (f *file) plan() {
 
 // waitsFor returns the flows that a send waits for, ascending, or none if it also waits for another op.
 func (f *file) waitsFor(s flowio.Send, flows map[flowio.Send]int32) []int32 {
-	r := &f.trace.Ranks[s.Rank]
+	r := f.trace.Ranks[s.Rank]
 	if r.StartDeps.Count(int(s.Op)) > 0 {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (f *file) flows() map[flowio.Send]int32 {
 	}
 	queues := map[flowKey][]int32{} // messages with equal keys are received in op order
 	for rank := range f.trace.Ranks {
-		r := &f.trace.Ranks[rank]
+		r := f.trace.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind == dag.Send {
 				key := flowKey{int32(rank), r.Peer.At(op), r.Comm.At(op), r.Tag.At(op)}
@@ -266,7 +266,7 @@ func (f *file) flows() map[flowio.Send]int32 {
 		}
 	}
 	for rank := range f.trace.Ranks {
-		r := &f.trace.Ranks[rank]
+		r := f.trace.Ranks[rank]
 		for op, kind := range r.Kind {
 			key := flowKey{r.Peer.At(op), int32(rank), r.Comm.At(op), r.Tag.At(op)}
 			if queue := queues[key]; kind == dag.Recv && len(queue) > 0 {
@@ -360,7 +360,7 @@ func (f *file) check(warn func(string, ...any)) error {
 	}
 	inexact := int64(0)
 	for _, s := range f.sends {
-		r, op := &f.trace.Ranks[s.Rank], int(s.Op)
+		r, op := f.trace.Ranks[s.Rank], int(s.Op)
 		if bytes := r.Bytes.At(op); bytes > maxBytes && f.kept == nil {
 			return fmt.Errorf("rank %d, op %d: expected a size of at most %d bytes, found %d", s.Rank, op,
 				maxBytes, bytes)

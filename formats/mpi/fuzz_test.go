@@ -55,7 +55,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if got, want := list(&lenient.Ranks[i]), list(&trace.Ranks[i]); got != want {
+			if got, want := list(lenient.Ranks[i]), list(trace.Ranks[i]); got != want {
 				t.Fatalf("read leniently\n%s, else\n%s", got, want)
 			}
 		}
@@ -64,7 +64,7 @@ func FuzzRead(f *testing.F) {
 
 // checkRank checks the invariants of every rank, even of a trace that cannot run to its end.
 func checkRank(t *testing.T, trace *dag.Trace, rank int) {
-	r := &trace.Ranks[rank]
+	r := trace.Ranks[rank]
 	if err := r.CheckReferences(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestIndirectHandles(t *testing.T) {
 			found = found || kind == dag.Recv && trace.Ranks[1].Peer.At(i) == dag.AnySource
 		}
 		if !found {
-			t.Errorf("handle %s: no receive from any source:\n%s", handle, list(&trace.Ranks[1]))
+			t.Errorf("handle %s: no receive from any source:\n%s", handle, list(trace.Ranks[1]))
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestRequestsOfNoProcess(t *testing.T) {
 		"MPI_Waitall:2:2:5000:0:2\nMPI_Waitall:4:2:5008:0:5\nMPI_Finalize:9:-\n",
 		"MPI_Init:-:1:2:0\nMPI_Send:1:9:4:1,4,4:0:5:1140850688,1,2:1\nMPI_Recv:1:9:4:1,4,4:0:5:1140850688,1,2:0:1\nMPI_Finalize:9:-\n")
 	// The gap between the two calls of MPI_Waitall waits for the receive alone, the one after both for the send, too.
-	r := &trace.Ranks[0]
+	r := trace.Ranks[0]
 	var recv, send int
 	for i, kind := range r.Kind {
 		switch kind {
@@ -91,7 +91,7 @@ func TestGrid(t *testing.T) {
 	}
 	t.Log(warnings)
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		want := [][]int32{{}, {}}
 		for i := range int32(side) {
 			want[0] = append(want[0], int32(rank)/side*side+i)

@@ -29,14 +29,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	resolveCommunicators(ranks)
-	t := &dag.Trace{Comms: number(ranks), Ranks: make([]dag.Rank, len(ranks))}
+	t := &dag.Trace{Comms: number(ranks), Ranks: dag.NewRanks(len(ranks))}
 	if err := par.Each(len(ranks), func(i int) error { return ranks[i].translate() }); err != nil {
 		return nil, err
 	}
 	var problems problems
 	for i, r := range ranks {
 		problems.collect(r.file, &r.problems)
-		t.Ranks[i] = r.dag
+		t.Ranks[i] = r.dag.Keep()
 	}
 	if !o.Lenient {
 		if err := problems.err(); err != nil {

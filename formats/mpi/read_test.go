@@ -106,7 +106,7 @@ func TestGolden(t *testing.T) {
 				got += fmt.Sprintf("comm %d: %v\n", i, c.Members())
 			}
 			for i := range trace.Ranks {
-				got += fmt.Sprintf("rank %d\n%s", i, list(&trace.Ranks[i]))
+				got += fmt.Sprintf("rank %d\n%s", i, list(trace.Ranks[i]))
 			}
 			golden.Check(t, filepath.Join("testdata", name+".ops"), got)
 		})
@@ -297,7 +297,7 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trace := mustRead(t, c.text, "# nothing\n")
-			if got := list(&trace.Ranks[0]); got != c.want {
+			if got := list(trace.Ranks[0]); got != c.want {
 				t.Errorf("read\n%s, want\n%s", got, c.want)
 			}
 		})
@@ -475,7 +475,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.40q, lenient: error %v, warnings %q", text, err, warnings)
 			continue
 		}
-		if r := &trace.Ranks[0]; !strings.Contains(text, "Finalize") && (r.Len() == 0 || r.Kind[r.Len()-1] != dag.Send) {
+		if r := trace.Ranks[0]; !strings.Contains(text, "Finalize") && (r.Len() == 0 || r.Kind[r.Len()-1] != dag.Send) {
 			t.Errorf("%.40q, lenient: the next line is lost, too:\n%s", text, list(r))
 		}
 	}
@@ -548,7 +548,7 @@ func TestDeterminism(t *testing.T) {
 // withoutCollectives makes the collectives of a trace calcs, which GOAL can hold.
 func withoutCollectives(trace *dag.Trace) *dag.Trace {
 	for i := range trace.Ranks {
-		r := &trace.Ranks[i]
+		r := trace.Ranks[i]
 		for op, kind := range r.Kind {
 			if kind == dag.Coll {
 				r.Kind[op] = dag.Calc

@@ -36,7 +36,7 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 	if s.Start != nil {
 		places = append(places, make([]Place, max(0, len(inputs)-len(places)))...)
 	}
-	t := &dag.Trace{Ranks: make([]dag.Rank, s.Extrapolate*len(inputs))}
+	t := &dag.Trace{Ranks: dag.NewRanks(s.Extrapolate * len(inputs))}
 	t.Comms = []dag.Comm{dag.World(len(t.Ranks))}
 	files := make([]*scheduleReader, len(inputs))
 	err = par.Each(len(inputs), func(h int) error {
@@ -50,7 +50,8 @@ func readSchedgen(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, err
 			return err
 		}
 		for x, c := range f.copies {
-			t.Ranks[h+x*len(inputs)] = c.b.Rank()
+			r := c.b.Rank()
+			t.Ranks[h+x*len(inputs)] = r.Keep()
 			if err := c.b.Err(); err != nil {
 				return &format.FileError{File: f.file, Err: err}
 			}

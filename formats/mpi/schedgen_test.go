@@ -160,7 +160,7 @@ func checkVector(t *testing.T, folder, path string) {
 	counts, stats := want.Counts, expectation{}.Counts
 	stats.Hosts = int64(len(trace.Ranks))
 	for i := range trace.Ranks {
-		r := &trace.Ranks[i]
+		r := trace.Ranks[i]
 		stats.Reqs += int64(len(r.Deps.Off) + len(r.StartDeps.Off))
 		for _, kind := range r.Kind {
 			switch kind {

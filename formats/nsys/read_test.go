@@ -18,7 +18,7 @@ func list(t *dag.Trace) string {
 		fmt.Fprintf(&s, "comm %s %v\n", c.Name, c.Members())
 	}
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i := range r.Kind {
 			op := r.Op(i)
 			fmt.Fprintf(&s, "%d.%d %v", rank, i, op.Kind)
@@ -557,7 +557,7 @@ func TestChannels(t *testing.T) {
 		}
 		trace := mustRead(t, m.write(t, t.TempDir()))
 		for rank := range trace.Ranks {
-			r := &trace.Ranks[rank]
+			r := trace.Ranks[rank]
 			bcast := `"channels":[[0,1003520,524288,524288],[1,596480,524288,524288]],"in_place":true}}`
 			if got := r.Attrs.At(1); !strings.HasSuffix(got, bcast) {
 				t.Errorf("ring %v, rank %d: %s", test.second, rank, got)

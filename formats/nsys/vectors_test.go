@@ -134,7 +134,7 @@ func TestVectors(t *testing.T) {
 			}
 			ops, gaps, sent := make(map[string]int), make(map[string]int64), make(map[string]int64)
 			for rank := range trace.Ranks {
-				r := &trace.Ranks[rank]
+				r := trace.Ranks[rank]
 				for i, kind := range r.Kind {
 					switch kind {
 					case dag.Calc:

@@ -277,7 +277,8 @@ func TestWrite(t *testing.T) {
 		test.change(&changed, &trace.Meta)
 		var r dag.RankBuilder
 		r.Add(changed)
-		trace.Ranks = []dag.Rank{r.Rank()}
+		rank := r.Rank()
+		trace.Ranks = []*dag.Rank{&rank}
 		if got := writeText(t, trace); got != test.want+"\n" {
 			t.Errorf("written %q, want %q", got, test.want)
 		}
@@ -285,12 +286,13 @@ func TestWrite(t *testing.T) {
 	for _, attrs := range []string{
 		`{"spc":{"line":"2,1,8,R,0.001500"}}`, `{"spc":{"line":"2,1,7,R,0.001500\n3,1,7,R,0.0015"}}`, `{"spc":{"line":5}}`, `{"spc":`,
 	} {
-		trace := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: make([]dag.Rank, 1)}
+		trace := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: dag.NewRanks(1)}
 		var r dag.RankBuilder
 		stale := op
 		stale.Attrs = attrs
 		r.Add(stale)
-		trace.Ranks[0] = r.Rank()
+		rank := r.Rank()
+		trace.Ranks[0] = rank.Keep()
 		if got, want := writeText(t, trace), "2,1,7,R,0.001500\n"; got != want {
 			t.Errorf("%s: written %q, want %q", attrs, got, want)
 		}
@@ -298,7 +300,8 @@ func TestWrite(t *testing.T) {
 	var text strings.Builder
 	var r dag.RankBuilder
 	r.Calc(1)
-	trace := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []dag.Rank{r.Rank()}}
+	rank := r.Rank()
+	trace := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []*dag.Rank{&rank}}
 	if err := write(&text, trace, format.WriteOptions{}); err == nil || text.Len() > 0 {
 		t.Errorf("error %v, written %q", err, text.String())
 	}
@@ -308,7 +311,8 @@ func TestLosses(t *testing.T) {
 	var r dag.RankBuilder
 	r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Tag: 1000})
 	r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Read, Tag: 1024, Attrs: `{"spc":{"line":"x"}}`})
-	trace := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []dag.Rank{r.Rank()}}
+	rank := r.Rank()
+	trace := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []*dag.Rank{&rank}}
 	if got, want := fmt.Sprint(losses(trace)), "[1 op: addresses rounded down to blocks of 512 bytes]"; got != want {
 		t.Errorf("losses %s, want %s", got, want)
 	}
@@ -416,7 +420,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d records, then %d", lenient.Ops(), again.Ops())
 		}
 		for i := range again.Ranks {
-			a, b := &again.Ranks[i], &lenient.Ranks[i]
+			a, b := again.Ranks[i], lenient.Ranks[i]
 			for op := range a.Len() {
 				x, y := a.Op(op), b.Op(op)
 				if x.Attrs, y.Attrs = "", ""; x != y {

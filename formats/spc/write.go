@@ -32,7 +32,7 @@ func styleOf(t *dag.Trace) style {
 		}
 	}
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			if d := decimals(r.Release.At(op), s.Decimals); kind == dag.IO && d > s.Decimals &&
 				keptLine(r.Attrs.At(op)) == "" {
@@ -82,7 +82,7 @@ func write(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	s := styleOf(t)
 	out := bufio.NewWriterSize(w, 1<<18)
 	for rank, op := range t.Records() {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		line := s.append(out.AvailableBuffer(), r, op)
 		if _, err := out.Write(append(line, '\n')); err != nil {
 			return err

@@ -19,7 +19,7 @@ func (f *File) NewReader(columns dag.Columns) dag.Reader {
 		r.batches = append(r.batches, b)
 		r.groups = append(r.groups, groups)
 	})
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		err := guard(func() error { return r.read(b) })
 		if err != nil {
 			return nil, f.wrap(err)
@@ -35,7 +35,8 @@ type batchReader struct {
 	groups     [][]group // of the batches
 	decoder    *decoder
 	block      block
-	ranks      []dag.Rank
+	ranks      []*dag.Rank
+	rows       []dag.Rank // the ranks with rows
 	references dag.ReferenceChecker
 }
 
@@ -53,17 +54,16 @@ func (r *batchReader) read(b dag.Batch) error {
 			return err
 		}
 	}
-	r.ranks = parquet.Resize(r.ranks, b.Last-b.First)
-	suspect, next := r.block.columns.suspect(), 0
+	r.ranks = dag.AppendRanks(r.ranks[:0], b.Last-b.First)
+	r.rows = parquet.Resize(r.rows, len(r.block.ranks))
+	suspect := r.block.columns.suspect()
 	for k, rank := range r.block.ranks {
-		at := rank.number - b.First
-		clear(r.ranks[next:at])
-		next = at + 1
-		r.block.columns.deliver(&r.ranks[at], k, rank.rows)
-		if err := r.file.checkRead(&r.references, &r.ranks[at], rank.number, suspect); err != nil {
+		own := &r.rows[k]
+		r.ranks[rank.number-b.First] = own
+		r.block.columns.deliver(own, k, rank.rows)
+		if err := r.file.checkRead(&r.references, own, rank.number, suspect); err != nil {
 			return err
 		}
 	}
-	clear(r.ranks[next:])
 	return nil
 }

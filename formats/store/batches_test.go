@@ -25,7 +25,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 	var groups [][]segment
 	room := 0
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for first := 0; first < r.Len(); {
 			if n := r.Len() - first; room == 0 || !exactly && n > room && room < rows {
 				groups, room = append(groups, nil), rows
@@ -51,18 +51,19 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 }
 
 // replayed returns ranks without the fields that a Reader skips.
-func replayed(ranks []dag.Rank) []dag.Rank {
-	out := make([]dag.Rank, len(ranks))
-	for i, r := range ranks {
+func replayed(ranks []*dag.Rank) []*dag.Rank {
+	out := dag.NewRanks(len(ranks))
+	for i, rank := range ranks {
+		r := *rank
 		r.Job, r.Name, r.Attrs, r.MeasuredStart, r.MeasuredEnd = dag.Narrow{}, dag.Text{}, dag.Text{}, nil, nil
-		out[i] = r
+		out[i] = r.Keep()
 	}
 	return out
 }
 
 // sameBatches reads a file batch by batch, in any order and again and again with one reader, and fails the test if the
 // ranks are not those wanted.
-func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
+func sameBatches(tb testing.TB, f *File, want []*dag.Rank, rng *rand.Rand) {
 	tb.Helper()
 	batches, read, readAll := f.batches(), f.NewReader(dag.Replay), f.NewReader(dag.All)
 	next, ops := 0, int64(0)
@@ -86,7 +87,7 @@ func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
 			sameRanks(tb, got, replayed(want[b.First:b.Last]))
 			ops, deps, startDeps := int64(0), int64(0), int64(0)
 			for k := range got {
-				r := &got[k]
+				r := got[k]
 				ops += int64(r.Len())
 				deps += int64(len(r.Deps.Off))
 				startDeps += int64(len(r.StartDeps.Off))
@@ -100,7 +101,7 @@ func sameBatches(tb testing.TB, f *File, want []dag.Rank, rng *rand.Rand) {
 			}
 			sameRanks(tb, got, want[b.First:b.Last])
 			for k := range got {
-				spoil(&got[k])
+				spoil(got[k])
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 
 // checkRanks returns an error about the first rank with invalid data: references out of range, unknown kinds,
 // negative sizes or times. first is the number of the first rank.
-func checkRanks(ranks []dag.Rank, first, comms, jobs int) error {
+func checkRanks(ranks []*dag.Rank, first, comms, jobs int) error {
 	return parallel(len(ranks), func(i int) error {
-		if err := checkRank(&ranks[i], comms, jobs); err != nil {
+		if err := checkRank(ranks[i], comms, jobs); err != nil {
 			return fmt.Errorf("rank %d: %w", first+i, err)
 		}
 		return nil

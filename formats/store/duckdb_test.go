@@ -88,7 +88,7 @@ func expectations(t *dag.Trace) map[string][][]any {
 	deps, most, offsets, startDeps := 0, 0, int64(0), 0
 	longest := dag.Time(0)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		deps += len(r.Deps.Off)
 		startDeps += len(r.StartDeps.Off)
 		for _, off := range r.Deps.Off {
@@ -127,7 +127,7 @@ func expectations(t *dag.Trace) map[string][][]any {
 		"dependencies": {{
 			strconv.Itoa(deps), strconv.Itoa(most), orNull(int(offsets), deps > 0), strconv.Itoa(startDeps),
 		}},
-		"rank":   {rankExpectation(&t.Ranks[3])},
+		"rank":   {rankExpectation(t.Ranks[3])},
 		"filter": {filterExpectation(t, longest)},
 	}
 }
@@ -167,7 +167,7 @@ func rankExpectation(r *dag.Rank) []any {
 func filterExpectation(t *dag.Trace, longest dag.Time) []any {
 	count, peers := 0, 0
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for k := range r.Len() {
 			if op := r.Op(k); op.Duration == longest || op.Tag == 17 {
 				count++

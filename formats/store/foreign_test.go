@@ -64,7 +64,7 @@ func rowsOfTrace(t *dag.Trace) []plainRow {
 		return (*int64)(&at)
 	}
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for k := range r.Len() {
 			op := r.Op(k)
 			start, end := r.Measured(k)

@@ -11,11 +11,11 @@ import (
 
 // ReadRanks reads the ranks first to last-1. It reads only the row groups with these ranks. Several goroutines may
 // call it at the same time.
-func (f *File) ReadRanks(first, last int) ([]dag.Rank, error) {
+func (f *File) ReadRanks(first, last int) ([]*dag.Rank, error) {
 	if first < 0 || last < first || last > f.descr.ranks {
 		return nil, format.FileErrorf(f.name, "expected ranks in 0..%d, found %d..%d", f.descr.ranks-1, first, last-1)
 	}
-	ranks := make([]dag.Rank, last-first)
+	ranks := dag.NewRanks(last - first)
 	if err := f.readRanks(ranks, first); err != nil {
 		return nil, f.wrap(err)
 	}
@@ -23,7 +23,7 @@ func (f *File) ReadRanks(first, last int) ([]dag.Rank, error) {
 }
 
 // readRanks reads the ranks from the given one on.
-func (f *File) readRanks(ranks []dag.Rank, first int) error {
+func (f *File) readRanks(ranks []*dag.Rank, first int) error {
 	var blocks []*block
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		if b.Last > first && b.First < first+len(ranks) {
@@ -57,8 +57,10 @@ func (f *File) readRanks(ranks []dag.Rank, first int) error {
 	var suspect atomic.Bool
 	err = parallel(len(blocks), func(i int) error {
 		b := blocks[i]
+		own := make([]dag.Rank, len(b.ranks))
 		for k := range b.ranks {
-			b.columns.deliver(&ranks[b.ranks[k].number-first], k, b.ranks[k].rows)
+			ranks[b.ranks[k].number-first] = &own[k]
+			b.columns.deliver(&own[k], k, b.ranks[k].rows)
 		}
 		if b.columns.suspect() {
 			suspect.Store(true)
@@ -69,7 +71,7 @@ func (f *File) readRanks(ranks []dag.Rank, first int) error {
 		return err
 	}
 	return parallel(len(ranks), func(i int) error {
-		return f.checkRead(new(dag.ReferenceChecker), &ranks[i], first+i, suspect.Load())
+		return f.checkRead(new(dag.ReferenceChecker), ranks[i], first+i, suspect.Load())
 	})
 }
 

@@ -256,7 +256,7 @@ var schedules = []schedule{
 func goalBinarySize(t *dag.Trace) int64 {
 	size := int64(14 + 16*len(t.Ranks))
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		size += 8 + 39*int64(r.Len()) + 4*int64(len(r.Deps.Off)+len(r.StartDeps.Off))
 		for op := range r.Len() {
 			if r.Deps.Count(op)+r.StartDeps.Count(op) == 0 {
@@ -277,7 +277,7 @@ func goalBinary(t *dag.Trace) []byte {
 	table := len(out)
 	out = append(out, make([]byte, 16*len(t.Ranks))...)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		le.PutUint64(out[table+16*i:], uint64(len(out)-8))
 		var roots []uint32
 		for op := range r.Len() {

@@ -68,17 +68,17 @@ func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]*dag.Rank, error)
 	if err != nil {
 		return nil, err
 	}
-	copies := make([]*dag.Rank, len(ranks))
-	for i := range ranks {
-		if err := checkRank(&ranks[i], len(h.Comms), len(h.Jobs)); err != nil {
-			return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
-		}
-		if h.Stable {
-			r := ranks[i]
-			copies[i] = &r
+	copies := dag.NewRanks(len(ranks))
+	for i, r := range ranks {
+		if r.Len() == 0 {
 			continue
 		}
-		copies[i] = ranks[i].Clone()
+		if err := checkRank(r, len(h.Comms), len(h.Jobs)); err != nil {
+			return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
+		}
+		if copies[i] = r; !h.Stable {
+			copies[i] = r.Clone()
+		}
 	}
 	return copies, nil
 }

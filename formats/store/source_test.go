@@ -45,18 +45,18 @@ func (d *delivered) Header() (*dag.Header, error) {
 func (d *delivered) Close() error { return nil }
 
 func (d *delivered) NewReader(dag.Columns) dag.Reader {
-	var ranks []dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var ranks []*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		d.reads.Add(1)
 		for i := range ranks {
-			spoil(&ranks[i])
+			spoil(ranks[i])
 		}
 		ranks = ranks[:0]
 		if d.fails >= b.First && d.fails < b.Last {
 			return nil, errDelivery
 		}
 		for i := range d.trace.Ranks[b.First:b.Last] {
-			ranks = append(ranks, *d.trace.Ranks[b.First+i].Clone())
+			ranks = append(ranks, d.trace.Ranks[b.First+i].Clone())
 		}
 		return ranks, nil
 	}
@@ -130,9 +130,9 @@ func (m *marking) Write(b []byte) (int, error) {
 // Only a few batches are read ahead of writing.
 func TestWriteSourceReadsAhead(t *testing.T) {
 	const groups, groupRanks = 30, 2
-	trace := &dag.Trace{Ranks: make([]dag.Rank, groups*groupRanks)}
+	trace := &dag.Trace{Ranks: dag.NewRanks(groups * groupRanks)}
 	for i := range trace.Ranks {
-		trace.Ranks[i].Kind = make([]dag.Kind, maxGroupRows/groupRanks)
+		trace.Change(i).Kind = make([]dag.Kind, maxGroupRows/groupRanks)
 	}
 	s := newDelivered(trace, func() int { return 1 })
 	m := &marking{source: s}

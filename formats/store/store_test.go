@@ -123,13 +123,13 @@ func sameTrace(tb testing.TB, got, want *dag.Trace) {
 	sameRanks(tb, got.Ranks, want.Ranks)
 }
 
-func sameRanks(tb testing.TB, got, want []dag.Rank) {
+func sameRanks(tb testing.TB, got, want []*dag.Rank) {
 	tb.Helper()
 	if len(got) != len(want) {
 		tb.Fatalf("%d ranks, want %d", len(got), len(want))
 	}
 	for i := range want {
-		g, w := &got[i], &want[i]
+		g, w := got[i], want[i]
 		if g.Len() != w.Len() {
 			tb.Fatalf("rank %d: %d ops, want %d", i, g.Len(), w.Len())
 		}
@@ -448,7 +448,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"nodes", func(t *dag.Trace) { t.Nodes = []int32{1} }, "expected a node for each of 2 ranks, found 1 nodes"},
 		{"node", func(t *dag.Trace) { t.Nodes = []int32{1, -1} }, "rank 1: expected a node of 0 or more, found -1"},
 		{"communicator", func(t *dag.Trace) { t.Comms[0].Ranges[0].Count = 3 }, "communicator 0: range of 3 ranks"},
-		{"ranks", func(t *dag.Trace) { t.Ranks = append(t.Ranks, make([]dag.Rank, 1<<20+3)...) },
+		{"ranks", func(t *dag.Trace) { t.Ranks = append(t.Ranks, dag.NewRanks(1<<20+3)...) },
 			"expected at most 1048576 more ranks than ops, found 1048581 ranks and 4 ops"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

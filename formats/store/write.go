@@ -65,10 +65,10 @@ func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segmen
 }
 
 // inMemory yields the ranks.
-func inMemory(ranks []dag.Rank) iter.Seq2[*dag.Rank, error] {
+func inMemory(ranks []*dag.Rank) iter.Seq2[*dag.Rank, error] {
 	return func(yield func(*dag.Rank, error) bool) {
 		for i := range ranks {
-			if !yield(&ranks[i], nil) {
+			if !yield(ranks[i], nil) {
 				return
 			}
 		}

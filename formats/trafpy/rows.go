@@ -42,7 +42,7 @@ func styleOf(t *dag.Trace) style {
 // append appends a value of flow number k, without quotes.
 func (r *rows) append(text []byte, k, column int) []byte {
 	s := r.sends[k]
-	ops, op := &r.trace.Ranks[s.Rank], int(s.Op)
+	ops, op := r.trace.Ranks[s.Rank], int(s.Op)
 	switch column {
 	case flowID:
 		if name := ops.Name.At(op); name != "" {

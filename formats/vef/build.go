@@ -151,7 +151,7 @@ type builder struct {
 	base     []int32   // index of the op whose end releases the record; -1: the start of the trace
 
 	ops, deps []int32 // by rank: counts
-	ranks     []dag.Rank
+	ranks     []*dag.Rank
 }
 
 // chain links the records that wait for the same event by their delays, and converts the delays to differences.

@@ -169,7 +169,7 @@ func TestWarnings(t *testing.T) {
 func TestOriginStream(t *testing.T) {
 	trace := mustRead(t, "x", []byte(withHeader(2, "0 0 1 8 0 100 -1\n1 0 1 8 0 250 -1\n2 1 0 8 0 70 -1\n3 1 0 8 1 5 2\n")))
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		for op, kind := range r.Kind {
 			stream := int32(0)
 			if kind == dag.Calc && r.Deps.Count(op) == 0 || r.Duration.At(op) == 150*dag.Nanosecond {

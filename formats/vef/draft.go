@@ -32,7 +32,7 @@ func (p *plan) makeDrafts() {
 	p.firstDraft = make([]int, ranks+1)
 	p.draftOf = make([]uint32, p.first[ranks])
 	eachRank := func(do func(rank int, r *dag.Rank)) {
-		par.For(ranks, func(rank int) { do(rank, &p.t.Ranks[rank]) })
+		par.For(ranks, func(rank int) { do(rank, p.t.Ranks[rank]) })
 	}
 	eachRank(func(rank int, r *dag.Rank) {
 		n, draftOf := uint32(0), p.draftOf[p.first[rank]:]

@@ -33,10 +33,14 @@ func (b *builder) allot() {
 	if len(b.instances) > 0 {
 		subkinds, received = make([]dag.Subkind, total), make([]int64, total)
 	}
-	b.ranks = make([]dag.Rank, b.header.tasks)
+	b.ranks = dag.NewRanks(int(b.header.tasks))
 	at, dep := 0, 0
 	for rank := range b.ranks {
-		r := &b.ranks[rank]
+		if b.ops[rank] == 0 {
+			continue
+		}
+		r := new(dag.Rank)
+		b.ranks[rank] = r
 		end, depEnd := at+int(b.ops[rank]), dep+int(b.deps[rank])
 		r.Kind, r.Bytes = kinds[at:end:end], sizes[at:end:end]
 		r.Tag, r.Peer = tags[at:end:end], peers[at:end:end]
@@ -73,7 +77,7 @@ func (b *builder) fill() error {
 	for place := range b.records {
 		i := b.at(place)
 		rec := &b.records[i]
-		r, at := &b.ranks[rec.task], &next[rec.task]
+		r, at := b.ranks[rec.task], &next[rec.task]
 		on := b.waits(i)
 		if rec.time > 0 {
 			r.Duration[at.op] = rec.time
@@ -102,7 +106,7 @@ func (b *builder) fill() error {
 		r.Kind[at.op], r.Peer[at.op] = dag.Send, rec.a
 		r.Bytes[at.op], r.Tag[at.op] = rec.size, id
 		at.finish(r, on)
-		r, at = &b.ranks[rec.a], &next[rec.a]
+		r, at = b.ranks[rec.a], &next[rec.a]
 		r.Kind[at.op], r.Peer[at.op] = dag.Recv, rec.task
 		r.Bytes[at.op], r.Tag[at.op] = rec.size, id
 		at.finish(r, -1)

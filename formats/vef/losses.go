@@ -71,7 +71,7 @@ type lossCounts struct {
 
 // count adds the losses of a rank.
 func (c *lossCounts) count(t *dag.Trace, rank int, ownTags bool) error {
-	r := &t.Ranks[rank]
+	r := t.Ranks[rank]
 	n := r.Len()
 	var clear bool
 	p := &rankPlan{r: r, rank: rank, waits: make([]wait, n), selfs: r.Attrs.Len() > 0,

@@ -29,7 +29,7 @@ func (p *plan) countInstances() error {
 	t := p.t
 	counts := make([]int64, len(t.Comms)) // of ops
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for op, subkind := range r.Subkind {
 			if subkind == dag.NoSubkind || r.Kind[op] != dag.Coll {
 				continue
@@ -68,7 +68,7 @@ func (p *plan) countInstances() error {
 
 // addParts adds the collective ops of a rank to their instances.
 func (p *plan) addParts(rank int) error {
-	r := &p.t.Ranks[rank]
+	r := p.t.Ranks[rank]
 	if len(r.Subkind) == 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (p *plan) addPart(g *collectiveInstance, r *dag.Rank, i int) error {
 func (p *plan) matchByTag() {
 	sends, recvs := int64(0), int64(0)
 	for rank := range p.t.Ranks {
-		r := &p.t.Ranks[rank]
+		r := p.t.Ranks[rank]
 		for op, kind := range r.Kind {
 			switch kind {
 			case dag.Send:
@@ -154,7 +154,7 @@ func (p *plan) matchByTag() {
 	}
 	sendOf := make([]uint32, limit) // one more than the number of the send
 	for rank := range p.t.Ranks {
-		r := &p.t.Ranks[rank]
+		r := p.t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind != dag.Send {
 				continue
@@ -168,7 +168,7 @@ func (p *plan) matchByTag() {
 	}
 	met := make([]bool, limit)
 	for rank := range p.t.Ranks {
-		r := &p.t.Ranks[rank]
+		r := p.t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind != dag.Recv {
 				continue
@@ -179,7 +179,7 @@ func (p *plan) matchByTag() {
 			}
 			met[tag] = true
 			send := int(sendOf[tag]-1) - p.first[peer]
-			from := &p.t.Ranks[peer]
+			from := p.t.Ranks[peer]
 			if send < 0 || send >= from.Len() || from.Peer.At(send) != int32(rank) ||
 				from.Comm.At(send) != r.Comm.At(op) {
 				return

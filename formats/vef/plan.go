@@ -119,7 +119,7 @@ func lacks(kind dag.Subkind) bool {
 func foreign(t *dag.Trace) int64 {
 	n := int64(0)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			if kind == dag.Coll && lacks(r.Subkind.At(op)) {
 				n++
@@ -172,7 +172,7 @@ type rankPlan struct {
 }
 
 func (p *plan) newRankPlan(rank int) *rankPlan {
-	r := &p.t.Ranks[rank]
+	r := p.t.Ranks[rank]
 	from, to := p.first[rank], p.first[rank+1]
 	return &rankPlan{r: r, rank: rank, waits: p.waits[from:to], selfs: r.Attrs.Len() > 0,
 		clear: &p.clear[rank]}

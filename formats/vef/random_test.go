@@ -458,7 +458,7 @@ func TestRandomDAGs(t *testing.T) {
 		after, _ := starts(t, again)
 		var want []dag.Time
 		for rank := range lowered.Ranks {
-			r := &lowered.Ranks[rank]
+			r := lowered.Ranks[rank]
 			for op := range r.Len() {
 				if recorded(r, op) {
 					want = append(want, timeline.Start(rank, op))

@@ -87,7 +87,7 @@ func starts(t testing.TB, trace *dag.Trace) (map[string]dag.Time, dag.Time) {
 	}
 	start := map[string]dag.Time{}
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		for op := range r.Len() {
 			switch {
 			case r.Kind[op] == dag.Coll:

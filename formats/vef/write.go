@@ -60,7 +60,7 @@ func (p *plan) chooseClock(old bool) {
 		}
 	}
 	for rank := range p.t.Ranks {
-		p.dropWorld = p.dropWorld && !hasWorldCollective(&p.t.Ranks[rank])
+		p.dropWorld = p.dropWorld && !hasWorldCollective(p.t.Ranks[rank])
 	}
 }
 
@@ -201,7 +201,7 @@ func (w *writer) appendLine(b []byte, rec ordered) []byte {
 		if w.dropWorld {
 			comm--
 		}
-		send, recv := w.sizes(g, &w.t.Ranks[d.rank], d)
+		send, recv := w.sizes(g, w.t.Ranks[d.rank], d)
 		b = append(appendNumber(append(b, 'G'), uint64(w.collectives[d.other])), ' ')
 		b = append(appendNumber(b, uint64(comm)), ' ', '0'+g.op, ' ')
 		b = append(appendNumber(b, uint64(d.rank)), ' ')

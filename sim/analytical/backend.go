@@ -251,7 +251,7 @@ func (b *backend) lowersBcast(s dag.Source) bool {
 // knowsRoots reports whether the trace has the root of some bcast.
 func knowsRoots(t *dag.Trace) bool {
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			if kind == dag.Coll && r.Subkind.At(op) == dag.Bcast && r.Peer.At(op) != dag.UnknownRoot {
 				return true
@@ -344,7 +344,7 @@ func (r *replay) numberOps(s dag.Source, inMemory bool) error {
 // loweredRank returns the first rank with messages of a lowered collective, or -1 if there is none.
 func loweredRank(t *dag.Trace) int {
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send && r.Tag.At(i) <= dag.CollectiveTag {
 				return rank

@@ -12,7 +12,7 @@ func allreduce(ranks int, bytes int64) *dag.Trace {
 	b := dag.NewBuilder(1)
 	b.Rank(0).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: bytes, Stream: 2})
 	one := b.Trace()
-	t := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: make([]dag.Rank, ranks)}
+	t := &dag.Trace{Comms: []dag.Comm{dag.World(ranks)}, Ranks: dag.NewRanks(ranks)}
 	for r := range t.Ranks {
 		t.Ranks[r] = one.Ranks[0]
 	}

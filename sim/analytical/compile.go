@@ -41,7 +41,11 @@ func (c *compiler) batch(b dag.Batch) error {
 		return err
 	}
 	for k := range ranks {
-		c.rank, c.r = b.First+k, &ranks[k]
+		c.rank, c.r = b.First+k, ranks[k]
+		if c.r.Len() == 0 {
+			c.p.graphs[c.rank] = noOps
+			continue
+		}
 		if c.last == nil || !c.stable || !sameColumns(&c.columns, c.r) {
 			if err := c.compile(); err != nil {
 				return err
@@ -54,6 +58,9 @@ func (c *compiler) batch(b dag.Batch) error {
 	}
 	return nil
 }
+
+// noOps is the graph of all ranks without ops.
+var noOps = &graph{ops: make([]op, 1)}
 
 // sameColumns reports whether two ranks have equal values in all columns that affect a graph. Ranks of a trace with one
 // DAG for all ranks share these columns.

@@ -21,8 +21,8 @@ func TestSharedGraphs(t *testing.T) {
 		trace.Comms = []dag.Comm{dag.World(2), dag.World(2)}
 		trace.Ranks[1] = trace.Ranks[0]
 		if change != nil {
-			trace.Ranks[1] = *trace.Ranks[0].Clone()
-			change(&trace.Ranks[1])
+			trace.Ranks[1] = trace.Ranks[0].Clone()
+			change(trace.Ranks[1])
 		}
 		return trace
 	}

@@ -54,7 +54,7 @@ func TestLocalMem(t *testing.T) {
 				t.Fatal(err)
 			}
 			for npu := range c.NPUs {
-				rank := &trace.Ranks[npu]
+				rank := trace.Ranks[npu]
 				ids := rank.IDs()
 				node := func(op int) (string, uint64) { return rank.Name.At(op), ids[op] }
 				var text bytes.Buffer

@@ -72,7 +72,7 @@ func (m *localMemFiles) write(memories []LocalMem) error {
 }
 
 func (m *localMemFiles) writeFile(npu int, memory *LocalMem) error {
-	rank := &m.trace.Ranks[npu]
+	rank := m.trace.Ranks[npu]
 	ids := rank.IDs()
 	out, err := m.env.Create(m.file(npu))
 	if err != nil {

@@ -170,6 +170,12 @@ func (e *engine) result() *Result {
 	r.SetBytes(e.bytesHigh, e.bytesLow)
 	s := &r.NPUs
 	exposed, overlapped := false, false // values below 0
+	for _, times := range []*[]uint64{
+		&s.Cycles, &s.Exposed, &s.WallTime, &s.CommTime, &s.GPUTime, &s.CPUTime, &s.RemoteMem, &s.Overlap, &s.ExposedComm,
+		&s.ExposedMemory, &s.Idle,
+	} {
+		*times = make([]uint64, 0, n)
+	}
 	issued := int64(0)
 	for i := range e.npus {
 		c := &e.npus[i].stats

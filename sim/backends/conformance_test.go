@@ -87,7 +87,7 @@ func (c *configuration) compile(t *testing.T, trace *dag.Trace) sim.Replay {
 	t.Helper()
 	if c.backend == "analytical" && len(trace.Ranks) < 2 {
 		more := *trace
-		more.Ranks = append(slices.Clone(trace.Ranks), make([]dag.Rank, 2-len(trace.Ranks))...)
+		more.Ranks = append(slices.Clone(trace.Ranks), dag.NewRanks(2-len(trace.Ranks))...)
 		trace = &more
 	}
 	replay, err := backends.Compile(trace, c.backend, c.options(len(trace.Ranks))...)

@@ -13,7 +13,7 @@ func levels(tr *dag.Trace) []*dag.Trace {
 	const broadcast, tags = 3, 4
 	var builders []*dag.Builder
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		level, first := 0, 0
 		for i := 0; i < r.Len(); i++ {
 			end := i

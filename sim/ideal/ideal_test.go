@@ -135,7 +135,7 @@ type longestPath struct {
 }
 
 func (l *longestPath) start(rank, i int) dag.Time {
-	r := &l.trace.Ranks[rank]
+	r := l.trace.Ranks[rank]
 	t := r.Release.At(i)
 	for _, off := range r.Deps.Of(i) {
 		t = max(t, l.end(rank, i-int(off)))
@@ -150,7 +150,7 @@ func (l *longestPath) end(rank, i int) dag.Time {
 	if end, known := l.ends[[2]int{rank, i}]; known {
 		return end
 	}
-	r := &l.trace.Ranks[rank]
+	r := l.trace.Ranks[rank]
 	t := l.start(rank, i)
 	switch r.Kind[i] {
 	case dag.Calc:
@@ -207,7 +207,7 @@ func TestBound(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		trace := randomTrace(random, wild{startDeps: seed%2 == 0, high: seed%3 > 0})
 		for r := range trace.Ranks { // not supported by loggops
-			rank := &trace.Ranks[r]
+			rank := trace.Ranks[r]
 			for i, kind := range rank.Kind {
 				if kind == dag.Mem || kind == dag.IO {
 					rank.Kind[i] = dag.Calc

@@ -115,7 +115,7 @@ func (t *opTable) eachOp(appendOp func(op *timedOp, line []byte) []byte, w io.Wr
 			return fmt.Errorf("reading it again: %w", err)
 		}
 		for i := range ranks {
-			op := timedOp{rank: batch.First + i, r: &ranks[i], times: t.times}
+			op := timedOp{rank: batch.First + i, r: ranks[i], times: t.times}
 			if n := t.times.Ops(op.rank); op.r.Len() != n {
 				return fmt.Errorf("reading it again: rank %d has %d ops, expected %d as before", op.rank, op.r.Len(), n)
 			}

@@ -44,7 +44,7 @@ func (o *oracle) run() {
 
 // startOf returns when an op can start, Never if that is not known yet.
 func (o *oracle) startOf(rank, i int) dag.Time {
-	r := &o.trace.Ranks[rank]
+	r := o.trace.Ranks[rank]
 	t := r.Release.At(i)
 	for _, off := range r.Deps.Of(i) {
 		end := o.end[rank][i-int(off)]
@@ -66,7 +66,7 @@ func (o *oracle) startOf(rank, i int) dag.Time {
 // settle starts and ends calcs and collectives, and reports whether it changed any.
 func (o *oracle) settle() (some bool) {
 	for rank := range o.trace.Ranks {
-		r := &o.trace.Ranks[rank]
+		r := o.trace.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send || kind == dag.Recv || o.end[rank][i] != Never {
 				continue
@@ -90,7 +90,7 @@ func (o *oracle) settle() (some bool) {
 
 // endOfCollective returns when a collective that has started ends, Never if that is not known yet.
 func (o *oracle) endOfCollective(rank, i int) dag.Time {
-	r := &o.trace.Ranks[rank]
+	r := o.trace.Ranks[rank]
 	comm, k := r.Comm.At(i), 0
 	for j := range i {
 		if r.Kind[j] == dag.Coll && r.Comm.At(j) == comm {
@@ -103,7 +103,7 @@ func (o *oracle) endOfCollective(rank, i int) dag.Time {
 		if int(member) == rank {
 			me = p
 		}
-		q := &o.trace.Ranks[member]
+		q := o.trace.Ranks[member]
 		seen := 0
 		for j := range q.Len() {
 			if q.Kind[j] == dag.Coll && q.Comm.At(j) == comm {

@@ -118,10 +118,17 @@ func sameOutcome(t *testing.T, seed uint64, got, want *outcome) {
 		got.Messages != want.Messages || got.Bytes != want.Bytes || !slices.Equal(got.noise, want.noise) {
 		t.Errorf("seed %d: finish %v, %d events; expected %v, %d", seed, got.Finish, got.Events, want.Finish, want.Events)
 	}
+	of := func(lists [][]uint32, host int) []uint32 { // lists is nil if all are empty
+		if lists == nil {
+			return nil
+		}
+		return lists[host]
+	}
 	for host := range got.Finish {
-		if !slices.Equal(got.Unexpected[host], want.Unexpected[host]) || !slices.Equal(got.Posted[host], want.Posted[host]) {
-			t.Errorf("seed %d: host %d: unmatched %v and %v, expected %v and %v", seed, host, got.Unexpected[host],
-				got.Posted[host], want.Unexpected[host], want.Posted[host])
+		unexpected, posted := of(got.Unexpected, host), of(got.Posted, host)
+		if !slices.Equal(unexpected, of(want.Unexpected, host)) || !slices.Equal(posted, of(want.Posted, host)) {
+			t.Errorf("seed %d: host %d: unmatched %v and %v, expected %v and %v", seed, host, unexpected, posted,
+				of(want.Unexpected, host), of(want.Posted, host))
 		}
 	}
 }

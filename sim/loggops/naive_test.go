@@ -232,7 +232,7 @@ func (s *naive) run(t *dag.Trace) (finish []uint64, neverRan int64) {
 	s.issued, s.turn, s.early = map[[2]int]int{}, map[[2]int]int{}, map[[2]int]map[int]*naiveOp{}
 	s.arrived, s.posted, s.finish = make([][]*naiveOp, n), make([][]*naiveOp, n), make([]uint64, n)
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		ops := make([]*naiveOp, r.Len())
 		for i := range ops {
 			ops[i] = &naiveOp{Op: r.Op(i), rank: rank, ready: uint64(r.Release.At(i))}

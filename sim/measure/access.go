@@ -55,7 +55,7 @@ func (a *accessTimes) Begin(p *sim.Program) {
 
 // eachOp calls found for each op of a rank that starts or ends an access.
 func (a *accessTimes) eachOp(rank int, found func(op int, access uint32)) {
-	r := &a.trace.Ranks[rank]
+	r := a.trace.Ranks[rank]
 	for op := range r.Attrs.Len() {
 		if access, ok := attr.ParseIOAccess(r.Attrs.At(op)); ok && access < math.MaxUint32 {
 			found(op, uint32(access))

@@ -44,7 +44,7 @@ type Measured []measured
 func MeasuredOf(t *dag.Trace) (Measured, error) {
 	ranks, any := make([]measured, len(t.Ranks)), false
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		ranks[i] = unmeasured
 		for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
 			ranks[i].extend(r.Measured(op))

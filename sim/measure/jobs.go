@@ -63,9 +63,9 @@ func NewJobs(meta dag.Meta, ranks int, parts []Part) *Jobs {
 
 // Observe records the jobs of ranks of the compiled trace; first is the number of the first one. Calls for different
 // ranks may be concurrent.
-func (t *Jobs) Observe(first int, ranks []dag.Rank) error {
+func (t *Jobs) Observe(first int, ranks []*dag.Rank) error {
 	for i := range ranks {
-		if err := t.ranks[first+i].observe(&ranks[i], len(t.jobs)); err != nil {
+		if err := t.ranks[first+i].observe(ranks[i], len(t.jobs)); err != nil {
 			return fmt.Errorf("rank %d %w", first+i, err)
 		}
 	}

@@ -61,7 +61,7 @@ func TestLowered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lowered := &dag.Trace{Ranks: make([]dag.Rank, c.ranks)}
+		lowered := &dag.Trace{Ranks: dag.NewRanks(c.ranks)}
 		if c.same {
 			lowered.Nodes = c.nodes
 		}

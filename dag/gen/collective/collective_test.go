@@ -52,7 +52,7 @@ func TestRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var ranks []dag.Rank
+			var ranks []*dag.Rank
 			read := s.NewReader(dag.All)
 			for _, b := range h.Batches {
 				some, err := read(b)
@@ -87,7 +87,7 @@ func TestOps(t *testing.T) {
 	}
 	comms, roots := []int32{1, 2, 1, 2, 3, 4, 3, 4}, []int32{2, 3, 2, 3, 6, 7, 6, 7}
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		bcast := dag.Op{
 			Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1 << 20, Peer: roots[rank], Comm: comms[rank], Stream: 2,
 			Dims: 0b101, Priority: -3,

@@ -33,7 +33,7 @@ func sends(t testing.TB, p Params, seed int64) []send {
 	}
 	all := make([]send, p.Messages)
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			if r.Kind[i] == dag.Send {
 				all[r.Tag[i]] = send{r.Release[i], int32(rank), r.Peer[i], r.Bytes[i]}

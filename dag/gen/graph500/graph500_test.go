@@ -183,7 +183,7 @@ func TestLevelZero(t *testing.T) {
 		"6 send 0 tag 1 8B <5", "7 send 2 tag 1 8B <6",
 		"8 send 0 tag 3 8B <0 <1 <7", "9 send 2 tag 3 8B <8",
 	}
-	if got := text(&tr.Ranks[1]); !slices.Equal(got, root) {
+	if got := text(tr.Ranks[1]); !slices.Equal(got, root) {
 		t.Errorf("the root's process does\n%s", strings.Join(got, "\n"))
 	}
 	for _, rank := range []int{0, 2} {
@@ -199,7 +199,7 @@ func TestLevelZero(t *testing.T) {
 		n := len(want)
 		want = append(want, fmt.Sprintf("%d recv 1 tag 1 8B", n), fmt.Sprintf("%d send 1 tag 2 8B%s <%d", n+1, last, n),
 			fmt.Sprintf("%d recv 1 tag 3 8B <%d", n+2, n+1))
-		if got := text(&tr.Ranks[rank]); !slices.Equal(got, want) {
+		if got := text(tr.Ranks[rank]); !slices.Equal(got, want) {
 			t.Errorf("rank %d does\n%s\nexpected\n%s", rank, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -220,7 +220,7 @@ func TestWork(t *testing.T) {
 		tr := mustMake(t, p, 1)
 		consumed, generated := dag.Time(0), dag.Time(0)
 		for i := range tr.Ranks {
-			r := &tr.Ranks[i]
+			r := tr.Ranks[i]
 			for op := range r.Len() {
 				if r.Stream.At(op) != 0 {
 					t.Fatalf("rank %d, op %d is on another stream", i, op)

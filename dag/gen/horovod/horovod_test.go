@@ -35,7 +35,7 @@ func certain() Params {
 func TestCertain(t *testing.T) {
 	tr := mustGenerate(t, certain(), 1)
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		coll := func(kind dag.Subkind, bytes, masterReceives, workerReceives int64) dag.Op {
 			op := dag.Op{Kind: dag.Coll, Subkind: kind, Bytes: bytes, RecvBytes: workerReceives}
 			if rank == 0 {
@@ -82,7 +82,7 @@ func read(t *testing.T, tr *dag.Trace) run {
 	var x run
 	x.sizes = make([][][]int64, len(tr.Ranks))
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		var layer []int64
 		for i := range r.Len() {
 			switch r.Subkind.At(i) {
@@ -144,7 +144,7 @@ func TestNegotiation(t *testing.T) {
 			t.Errorf("layer %d goes on after all workers were ready", k)
 		}
 	}
-	master := &tr.Ranks[0]
+	master := tr.Ranks[0]
 	gathervs := 0
 	for i := range master.Len() {
 		op := master.Op(i)
@@ -177,7 +177,7 @@ func TestNegotiation(t *testing.T) {
 func TestIterationTraffic(t *testing.T) {
 	p := Default()
 	tr := mustGenerate(t, p, 4)
-	master := &tr.Ranks[0]
+	master := tr.Ranks[0]
 	iterations := 0
 	for i := range master.Len() {
 		if master.Subkind.At(i) != dag.Gather {
@@ -186,7 +186,7 @@ func TestIterationTraffic(t *testing.T) {
 		iterations++
 		sum, announced := int64(0), int64(0)
 		for w := 1; w < p.Workers; w++ {
-			r := &tr.Ranks[w]
+			r := tr.Ranks[w]
 			announced += r.Bytes.At(i + 1)
 			for k := i; k < i+4; k++ {
 				sum += r.Bytes.At(k) + r.RecvBytes.At(k)
@@ -227,7 +227,7 @@ func TestTraffic(t *testing.T) {
 	}
 	sum := int64(0)
 	for rank := range lowered.Ranks {
-		r := &lowered.Ranks[rank]
+		r := lowered.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send {
 				sum += r.Bytes.At(i)
@@ -283,7 +283,7 @@ func TestDraws(t *testing.T) {
 	tr := mustGenerate(t, p, 3)
 	var computes, waits, sizes []float64
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			op := r.Op(i)
 			switch {
@@ -402,7 +402,7 @@ func TestExactTimes(t *testing.T) {
 		p.Clock, p.TimeStep = clock, 0
 		tr := mustGenerate(t, p, 1)
 		for rank := range tr.Ranks {
-			r := &tr.Ranks[rank]
+			r := tr.Ranks[rank]
 			for i := range 11 { // the first layer: computation, an iteration, wait, an iteration, allreduce
 				wanted := [11]dag.Time{0: want[0], 5: want[1]}
 				if got := r.Duration.At(i); got != wanted[i] {

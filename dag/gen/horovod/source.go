@@ -70,8 +70,8 @@ func (s *Source) divide() []dag.Batch {
 
 // NewReader returns a reader that generates all columns of the ranks of a batch, in memory that it reuses.
 func (s *Source) NewReader(dag.Columns) dag.Reader {
-	var ranks []dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var ranks []*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		if b.First < 0 || b.Last > s.p.Workers || b.First > b.Last {
 			return nil, fmt.Errorf("horovod: no batch of ranks %d to %d in a trace of %d ranks",
 				b.First, b.Last-1, s.p.Workers)
@@ -81,7 +81,7 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 			ranks = append(ranks, s.blank())
 		}
 		for i := range n {
-			s.fill(&ranks[i], b.First+i)
+			s.fill(ranks[i], b.First+i)
 		}
 		return ranks[:n], nil
 	}
@@ -93,8 +93,8 @@ func (s *Source) Close() error {
 }
 
 // blank returns a rank with the data that all ranks share: the ops, each dependent on the previous one.
-func (s *Source) blank() dag.Rank {
-	r := dag.Rank{
+func (s *Source) blank() *dag.Rank {
+	r := &dag.Rank{
 		Kind:      make([]dag.Kind, s.ops),
 		Subkind:   make([]dag.Subkind, s.ops),
 		Bytes:     make([]int64, s.ops),

@@ -125,7 +125,7 @@ func checkStreamed(t *testing.T, what string, p Params, tr *dag.Trace) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ranks []dag.Rank
+	var ranks []*dag.Rank
 	ops, deps := int64(0), 0
 	h, err := s.Header()
 	if err != nil {
@@ -269,7 +269,7 @@ func TestRankParameters(t *testing.T) {
 
 // total adds up a field of the ops of a rank.
 func total(tr *dag.Trace, rank int, of func(op *dag.Op) int64) (sum int64) {
-	r := &tr.Ranks[rank]
+	r := tr.Ranks[rank]
 	for i := range r.Len() {
 		op := r.Op(i)
 		sum += of(&op)
@@ -722,7 +722,7 @@ func TestWork(t *testing.T) {
 	p.MicroBatch, p.DtypeBytes, p.SequenceParallel, p.Recompute = b, dtype, true, Selective
 	for _, want := range []map[string]numbers{dense, moe} {
 		seen := map[string]bool{}
-		r := &mustGenerate(t, p).Ranks[0]
+		r := mustGenerate(t, p).Ranks[0]
 		for i := range r.Len() {
 			op := r.Op(i)
 			if n, ok := want[op.Name]; ok && op.Kind == dag.Calc {
@@ -754,7 +754,7 @@ func TestRoofline(t *testing.T) {
 	p.PeakFlops, p.MemoryBandwidth = 7e9, 3e9
 	tr := mustGenerate(t, p)
 	byOps, byBytes := 0, 0
-	r := &tr.Ranks[0]
+	r := tr.Ranks[0]
 	for i := range r.Len() {
 		op := r.Op(i)
 		flops, bytes := float64(op.Flops)/7e9*1e12, float64(op.Bytes)/3e9*1e12
@@ -805,7 +805,7 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&b, "comm %d: ranks %v\n", i, tr.Comms[i].Members())
 	}
 	for _, rank := range []int{0, 7} {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			op := r.Op(i)
 			fmt.Fprintf(&b, "%d.%d %v", rank, i, op.Kind)

@@ -19,7 +19,7 @@ func oneAtATime(tr *dag.Trace, seed uint64) string {
 	}
 	for rank := range r.ranks {
 		s := &r.ranks[rank]
-		ops := &tr.Ranks[rank]
+		ops := tr.Ranks[rank]
 		s.dependents = ops.Dependents()
 		s.waits = make([]int, ops.Len())
 		for i := range s.waits {
@@ -85,7 +85,7 @@ type meeting struct {
 // begin begins what a rank can.
 func (r *replay) begin(rank int) {
 	s := &r.ranks[rank]
-	ops := &r.trace.Ranks[rank]
+	ops := r.trace.Ranks[rank]
 	var later []int
 	for s.ready.Len() > 0 {
 		i := heap.Pop(&s.ready).(int)
@@ -148,7 +148,7 @@ func (r *replay) end(rank, op, after int) {
 // finish ends an op.
 func (r *replay) finish(rank, op int) {
 	s := &r.ranks[rank]
-	ops := &r.trace.Ranks[rank]
+	ops := r.trace.Ranks[rank]
 	switch ops.Kind[op] {
 	case dag.Calc:
 		s.computing = false

@@ -50,7 +50,7 @@ func messages(t testing.TB, tr *dag.Trace) []Message {
 	all := make([]Message, tr.Ops()/2)
 	received := make([]Message, len(all))
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		last := int64(-1)
 		for i := range r.Len() {
 			op := r.Op(i)
@@ -132,7 +132,7 @@ func TestBatches(t *testing.T) {
 	for _, maxBatch := range []int64{1, 3000, 7000, 1 << 40} {
 		s := mustSource(t, w, maxBatch)
 		batches := s.header.Batches
-		got := make([]dag.Rank, s.header.Ranks)
+		got := dag.NewRanks(s.header.Ranks)
 		var readers sync.WaitGroup
 		for _, part := range [][]dag.Batch{batches[:len(batches)/2], batches[len(batches)/2:]} {
 			readers.Go(func() {

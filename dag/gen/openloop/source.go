@@ -157,7 +157,7 @@ func (s *Source) Close() error {
 // NewReader returns a reader that generates all columns of the ranks of a batch.
 func (s *Source) NewReader(dag.Columns) dag.Reader {
 	var c columns
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		if c.kind == nil { // large enough for every batch
 			c = s.newColumns(slices.MaxFunc(s.header.Batches, func(a, b dag.Batch) int {
 				return cmp.Compare(a.Ops, b.Ops)
@@ -199,7 +199,7 @@ func (s *Source) newColumns(ops int64) columns {
 }
 
 // fill draws all messages and enters the ops of the batch's ranks into the columns.
-func (s *Source) fill(b dag.Batch, c *columns) ([]dag.Rank, error) {
+func (s *Source) fill(b dag.Batch, c *columns) ([]*dag.Rank, error) {
 	at := make([]int64, b.Last-b.First) // index of each rank's next op
 	end := int64(0)
 	for i := range at {
@@ -231,10 +231,13 @@ func (s *Source) fill(b dag.Batch, c *columns) ([]dag.Rank, error) {
 			tag++
 		}
 	}
-	ranks := make([]dag.Rank, len(at))
+	ranks := dag.NewRanks(len(at))
 	first := int64(0)
 	for i, end := range at {
-		ranks[i] = dag.Rank{
+		if first == end {
+			continue
+		}
+		ranks[i] = &dag.Rank{
 			Kind:    c.kind[first:end:end],
 			Bytes:   c.bytes[first:end:end],
 			Peer:    c.peer[first:end:end],

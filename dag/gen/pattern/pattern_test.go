@@ -33,7 +33,7 @@ func TestValid(t *testing.T) {
 					t.Errorf("%s on %d ranks: %v", pattern.Name, ranks, problem)
 				}
 				for rank := range tr.Ranks {
-					checkRounds(t, &tr.Ranks[rank], iterations)
+					checkRounds(t, tr.Ranks[rank], iterations)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func TestGolden(t *testing.T) {
 		tr := mustGenerate(t, pattern.Name, Params{Ranks: 6, Bytes: 60, Iterations: 2, Compute: 5, Root: 1})
 		var b strings.Builder
 		for rank := range tr.Ranks {
-			r := &tr.Ranks[rank]
+			r := tr.Ranks[rank]
 			for i := range r.Len() {
 				switch op := r.Op(i); op.Kind {
 				case dag.Calc:

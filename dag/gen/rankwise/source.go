@@ -106,18 +106,19 @@ func (s *Source) Header() (*dag.Header, error) {
 
 // NewReader returns a reader that generates all columns of the ranks of a batch.
 func (s *Source) NewReader(dag.Columns) dag.Reader {
-	var ranks []dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var ranks []*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		if b.First < 0 || b.Last > s.m.Ranks || b.First > b.Last {
 			return nil, fmt.Errorf("no batch of ranks %d to %d in a trace of %d ranks", b.First, b.Last-1, s.m.Ranks)
 		}
+		clear(ranks) // frees the previous batch
 		ranks = ranks[:0]
 		for rank := b.First; rank < b.Last; rank++ {
 			r, err := s.rank(rank)
 			if err != nil {
 				return nil, err
 			}
-			ranks = append(ranks, r)
+			ranks = append(ranks, r.Keep())
 		}
 		return ranks, nil
 	}

@@ -65,7 +65,7 @@ func TestReserved(t *testing.T) {
 	for rank := range tr.Ranks {
 		var b dag.RankBuilder
 		fill(rank, &b)
-		if want := b.Rank(); !reflect.DeepEqual(tr.Ranks[rank], want) {
+		if want := b.Rank(); !reflect.DeepEqual(*tr.Ranks[rank], want) {
 			t.Errorf("rank %d is %+v, expected %+v", rank, tr.Ranks[rank], want)
 		}
 	}

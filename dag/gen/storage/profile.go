@@ -123,7 +123,7 @@ func measureProfile(t *dag.Trace, bins int) (*Profile, error) {
 	var gaps []int64
 	last := dag.Time(-1)
 	for rank, op := range t.Records() {
-		a, err := accessOf(&t.Ranks[rank], op)
+		a, err := accessOf(t.Ranks[rank], op)
 		if err != nil {
 			return nil, fmt.Errorf("rank %d, op %d: %w", rank, op, err)
 		}

@@ -103,7 +103,7 @@ func (s *Source) Close() error {
 
 // NewReader returns a reader that generates all columns of the ranks of a batch.
 func (s *Source) NewReader(dag.Columns) dag.Reader {
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		if k, found := s.header.Find(b); !found || s.header.Batches[k] != b {
 			return nil, fmt.Errorf("no batch of ranks %d to %d", b.First, b.Last-1)
 		}
@@ -112,7 +112,7 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 }
 
 // read draws all records, and keeps those of the ranks of a batch.
-func (s *Source) read(b dag.Batch) ([]dag.Rank, error) {
+func (s *Source) read(b dag.Batch) ([]*dag.Rank, error) {
 	units := make([]*unit, b.Last-b.First)
 	for i := range units {
 		r := &s.ranks[b.First+i]
@@ -135,9 +135,9 @@ func (s *Source) read(b dag.Batch) ([]dag.Rank, error) {
 		units[rank-b.First].add(g.now, g.directions.Uint64(), g.sizes.Uint64(), g.jumps.Uint64())
 		kept++
 	}
-	ranks := make([]dag.Rank, len(units))
+	ranks := dag.NewRanks(len(units))
 	for i, u := range units {
-		ranks[i] = u.rank
+		ranks[i] = u.rank.Keep()
 	}
 	return ranks, nil
 }

@@ -197,7 +197,7 @@ func TestStatistics(t *testing.T) {
 			if got := tr.Ranks[i].Peer.At(0); got != u.number {
 				t.Fatalf("%s: rank %d is of unit %d", where, i, got)
 			}
-			checkUnit(t, where, &u, &tr.Ranks[i], n, float64(u.reads.count+u.writes.count)/float64(total))
+			checkUnit(t, where, &u, tr.Ranks[i], n, float64(u.reads.count+u.writes.count)/float64(total))
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestLikeItself(t *testing.T) {
 	again := mustGenerate(t, Params{Profile: p, Records: 50_000}, 2)
 	for i := range again.Ranks {
 		where := fmt.Sprintf("unit %d", p.units[i].number)
-		checkUnit(t, where, &p.units[i], &again.Ranks[i], 50_000, float64(first.Ranks[i].Len())/50_000)
+		checkUnit(t, where, &p.units[i], again.Ranks[i], 50_000, float64(first.Ranks[i].Len())/50_000)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestLikeItself(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	few, many := mustGenerate(t, Params{Profile: Builtin("websearch"), Records: 500}, 1), mustGenerate(t, Params{Profile: Builtin("websearch"), Records: 5000}, 1)
 	for rank := range few.Ranks {
-		f, m := &few.Ranks[rank], &many.Ranks[rank]
+		f, m := few.Ranks[rank], many.Ranks[rank]
 		for i := range f.Len() {
 			if f.Op(i) != m.Op(i) {
 				t.Fatalf("rank %d, op %d is %+v, expected %+v", rank, i, f.Op(i), m.Op(i))

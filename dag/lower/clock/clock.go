@@ -101,7 +101,7 @@ func Add(ctx context.Context, s dag.Source, o Options) (*Clock, error) {
 			return err
 		}
 		for i := range ranks {
-			r := &ranks[i]
+			r := ranks[i]
 			w.used.add(r)
 			w.times = c.times(w.times[:0], r)
 			waits := int64(0)
@@ -204,8 +204,8 @@ func (c *Clock) Header() (*dag.Header, error) {
 func (c *Clock) NewReader(columns dag.Columns) dag.Reader {
 	read := c.Source.NewReader(columns)
 	var times []int64
-	var out []dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var out []*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		k, found := c.header.Find(b)
 		if !found {
 			return nil, fmt.Errorf("no batch of ranks %d to %d", b.First, b.Last-1)
@@ -218,13 +218,15 @@ func (c *Clock) NewReader(columns dag.Columns) dag.Reader {
 		for i := range ranks {
 			r := ranks[i]
 			if len(r.Release) > 0 {
-				times = c.times(times[:0], &r)
+				times = c.times(times[:0], r)
 				if len(times) != int(c.ticks[b.First+i]) {
 					return nil, fmt.Errorf("rank %d changed between two passes", b.First+i)
 				}
-				if r, err = c.insert(&r, times); err != nil {
+				clocked, err := c.insert(r, times)
+				if err != nil {
 					return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
 				}
+				r = clocked.Keep()
 			}
 			out = append(out, r)
 		}

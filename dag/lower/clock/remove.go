@@ -99,14 +99,14 @@ func endsOf(r *dag.Rank, clock []int32) (ends []dag.Time, ok bool) {
 // Find returns the stream of the clocks of a trace, and whether it has any. On each rank that uses the stream, its ops
 // must be a clock as [Add] inserts it: the first ops of the rank, each of which some op of another stream waits for. If
 // there are several such streams, Find returns the one with the most calcs, of these the lowest.
-func Find(ranks []dag.Rank) (stream int32, found bool) {
+func Find(ranks []*dag.Rank) (stream int32, found bool) {
 	type candidate struct {
 		clocks, uses int // ranks with a clock on the stream, ranks that use it
 		ticks        int
 	}
 	all := make(map[int32]*candidate)
 	for i := range ranks {
-		if s, ticks := leading(&ranks[i]); ticks > 0 {
+		if s, ticks := leading(ranks[i]); ticks > 0 {
 			if all[s] == nil {
 				all[s] = new(candidate)
 			}

@@ -41,7 +41,7 @@ func LowerSelected(ctx context.Context, t *dag.Trace, choice Choice,
 func Covers(t *dag.Trace, selected func(dag.Subkind) bool) (some, all bool) {
 	all = true
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			if kind != dag.Coll {
 				continue

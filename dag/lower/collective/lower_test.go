@@ -485,7 +485,7 @@ func TestManyCommunicators(t *testing.T) {
 				t.Errorf("seed %d, %q: %v", seed, choice, problem)
 			}
 			for rank := range out.Ranks {
-				got, want := predecessors(&out.Ranks[rank]), predecessors(&tr.Ranks[rank])
+				got, want := predecessors(out.Ranks[rank]), predecessors(tr.Ranks[rank])
 				if !maps.EqualFunc(got, want, slices.Equal) {
 					t.Errorf("seed %d, rank %d: ops wait for\n%v\nexpected\n%v", seed, rank, got, want)
 				}
@@ -525,7 +525,7 @@ func TestSomeCollectives(t *testing.T) {
 		all := mustLower(t, tr, "")
 		tags := map[int64]bool{} // tags of the collectives lowered first
 		for rank := range tr.Ranks {
-			before, between := ops(&tr.Ranks[rank]), ops(&half.Ranks[rank])
+			before, between := ops(tr.Ranks[rank]), ops(half.Ranks[rank])
 			if got, want := collectives(between, false), collectives(before, false); !slices.Equal(got, want) {
 				t.Fatalf("seed %d, rank %d: collectives\n%+v\nare left, expected\n%+v", seed, rank, got, want)
 			}
@@ -537,11 +537,11 @@ func TestSomeCollectives(t *testing.T) {
 			}
 		}
 		for rank := range tr.Ranks {
-			want := filter(ops(&all.Ranks[rank]), func(op *dag.Op) bool { return isMessage(op) && tags[op.Tag] })
-			if got := filter(ops(&half.Ranks[rank]), isMessage); !slices.Equal(got, want) {
+			want := filter(ops(all.Ranks[rank]), func(op *dag.Op) bool { return isMessage(op) && tags[op.Tag] })
+			if got := filter(ops(half.Ranks[rank]), isMessage); !slices.Equal(got, want) {
 				t.Fatalf("seed %d, rank %d: messages\n%+v\nexpected\n%+v", seed, rank, got, want)
 			}
-			got, want := ops(&rest.Ranks[rank]), ops(&all.Ranks[rank])
+			got, want := ops(rest.Ranks[rank]), ops(all.Ranks[rank])
 			if len(got) != len(want) {
 				t.Fatalf("seed %d, rank %d: %d ops, expected %d", seed, rank, len(got), len(want))
 			}
@@ -555,7 +555,7 @@ func TestSomeCollectives(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("seed %d, rank %d: lowered in two passes\n%+v\nexpected\n%+v", seed, rank, got, want)
 			}
-			after, wait := predecessors(&rest.Ranks[rank]), predecessors(&tr.Ranks[rank])
+			after, wait := predecessors(rest.Ranks[rank]), predecessors(tr.Ranks[rank])
 			if !maps.EqualFunc(after, wait, slices.Equal) {
 				t.Errorf("seed %d, rank %d: ops wait for\n%v\nexpected\n%v", seed, rank, after, wait)
 			}
@@ -620,7 +620,7 @@ func TestDeterministic(t *testing.T) {
 func dump(tr *dag.Trace) string {
 	var b strings.Builder
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			fmt.Fprintf(&b, "%d.%d %+v deps %v starts %v\n", rank, i, r.Op(i), r.Deps.Of(i), r.StartDeps.Of(i))
 		}
@@ -674,7 +674,7 @@ func TestPlace(t *testing.T) {
 		},
 	}
 	for rank := range want {
-		r := &out.Ranks[rank]
+		r := out.Ranks[rank]
 		if r.Len() != len(want[rank]) {
 			t.Fatalf("rank %d has %d ops, expected %d:\n%s", rank, r.Len(), len(want[rank]), dump(out))
 		}
@@ -730,7 +730,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rank := range out.Ranks {
-		got, want := ops(&out.Ranks[rank]), ops(&tr.Ranks[rank])
+		got, want := ops(out.Ranks[rank]), ops(tr.Ranks[rank])
 		n := len(got) - 3
 		if !slices.Equal(got[n:], want[1:]) {
 			t.Errorf("rank %d: kept %+v, expected %+v", rank, got[n:], want[1:])

@@ -36,7 +36,7 @@ func forEachOf[S any](ctx context.Context, b dag.Batch, read dag.Reader, scratch
 		if err := par.Interrupted(ctx); err != nil {
 			return err
 		}
-		if err := work(b.First+i, &ranks[i], scratch); err != nil {
+		if err := work(b.First+i, ranks[i], scratch); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 	dependents := make([][][]int32, len(tr.Ranks))
 	var ready, posted [][2]int32
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		if err := r.CheckReferences(); err != nil {
 			t.Fatalf("rank %d: %v", rank, err)
 		}

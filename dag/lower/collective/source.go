@@ -111,9 +111,9 @@ func (l *loweredSource) Header() (*dag.Header, error) {
 func (l *loweredSource) NewReader(columns dag.Columns) dag.Reader {
 	read, w := l.Source.NewReader(columns), l.lowering()
 	at := int32(-1) // batch of the input
-	var before []dag.Rank
-	var after, memory []dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var before, after []*dag.Rank
+	var lowered, memory []dag.Rank // of ranks with ops
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		k, found := l.header.Find(b)
 		if !found {
 			return nil, fmt.Errorf("lowering collectives: no batch of ranks %d to %d", b.First, b.Last-1)
@@ -127,16 +127,27 @@ func (l *loweredSource) NewReader(columns dag.Columns) dag.Reader {
 			}
 			at = l.input[k]
 		}
-		for len(memory) < b.Last-b.First {
-			memory = append(memory, dag.Rank{})
+		busy := 0
+		for _, r := range before[b.First-input.First : b.Last-input.First] {
+			busy += min(r.Len(), 1)
 		}
-		after = after[:0]
+		for len(memory) < busy {
+			memory = append(memory, dag.Rank{})
+			lowered = append(lowered, dag.Rank{})
+		}
+		after, busy = after[:0], 0
 		for rank := b.First; rank < b.Last; rank++ {
-			lowered, err := w.write(rank, &before[rank-input.First], l.sizes[rank], &memory[rank-b.First])
-			if err != nil {
+			r := before[rank-input.First]
+			if r.Len() == 0 {
+				after = append(after, r)
+				continue
+			}
+			var err error
+			if lowered[busy], err = w.write(rank, r, l.sizes[rank], &memory[busy]); err != nil {
 				return nil, fmt.Errorf("lowering collectives: %w", err)
 			}
-			after = append(after, lowered)
+			after = append(after, &lowered[busy])
+			busy++
 		}
 		return after, nil
 	}
@@ -148,9 +159,13 @@ func (l *loweredSource) ReadAll() (*dag.Trace, error) {
 		return nil, err
 	}
 	out := *t
-	out.Ranks = make([]dag.Rank, len(t.Ranks))
+	out.Ranks = dag.NewRanks(len(t.Ranks))
 	err = forEachRank(l.ctx, dag.FromTrace(t), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
-		out.Ranks[rank], err = w.write(rank, r, l.sizes[rank], &dag.Rank{})
+		if r.Len() > 0 {
+			var lowered dag.Rank
+			lowered, err = w.write(rank, r, l.sizes[rank], &dag.Rank{})
+			out.Ranks[rank] = lowered.Keep()
+		}
 		return err
 	})
 	if err != nil {

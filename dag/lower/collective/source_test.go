@@ -33,8 +33,8 @@ func (b *inBatches) Header() (*dag.Header, error) {
 }
 
 func (b *inBatches) NewReader(dag.Columns) dag.Reader {
-	var ranks []dag.Rank
-	return func(batch dag.Batch) ([]dag.Rank, error) {
+	var ranks []*dag.Rank
+	return func(batch dag.Batch) ([]*dag.Rank, error) {
 		if b.fail > 0 && batch.First/b.size == b.fail-1 {
 			return nil, errors.New("a faulty batch")
 		}
@@ -45,7 +45,7 @@ func (b *inBatches) NewReader(dag.Columns) dag.Reader {
 		}
 		ranks = ranks[:0]
 		for rank := batch.First; rank < batch.Last; rank++ {
-			ranks = append(ranks, *b.trace.Ranks[rank].Clone())
+			ranks = append(ranks, b.trace.Ranks[rank].Clone())
 		}
 		return ranks, nil
 	}
@@ -70,7 +70,7 @@ func readAll(t *testing.T, s dag.Source) *dag.Trace {
 			got.Ops += int64(ranks[i].Len())
 			got.Deps += int64(len(ranks[i].Deps.Off))
 			got.StartDeps += int64(len(ranks[i].StartDeps.Off))
-			out.Ranks = append(out.Ranks, *ranks[i].Clone())
+			out.Ranks = append(out.Ranks, ranks[i].Clone())
 		}
 		if got != b {
 			t.Fatalf("the batch %+v is %+v", b, got)

@@ -72,7 +72,7 @@ func (f *feed) begin(rank int32) {
 
 // write writes the rank.
 func (f *feed) write() error {
-	r, p := &f.trace.Ranks[f.rank], f.plan
+	r, p := f.trace.Ranks[f.rank], f.plan
 	base := f.Base()
 	for first := 0; first < r.Len(); {
 		last := first + 1

@@ -188,7 +188,7 @@ func newLowering(ctx context.Context, t *dag.Trace, o *Options) (*lowering, erro
 // planRank collects the calls of a rank.
 func (l *lowering) planRank(rank int, parsed map[string]*call, topologies []attr.NCCLTopologies,
 	found map[laneKey]*lane) error {
-	r, p := &l.trace.Ranks[rank], &l.ranks[rank]
+	r, p := l.trace.Ranks[rank], &l.ranks[rank]
 	n := r.Len()
 	*p = plan{calls: make([]*call, n), number: make([]int32, n), event: make([]int32, n),
 		start: make([]int32, n), end: make([]int32, n), lowest: math.MaxInt32}

@@ -78,7 +78,7 @@ func (c *copier) placeTags() error {
 func denseTags(t *dag.Trace) *dag.Trace {
 	number := make(map[int64]int64)
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind == dag.Send || kind == dag.Recv {
 				number[r.Tag.At(i)] = 0
@@ -92,9 +92,11 @@ func denseTags(t *dag.Trace) *dag.Trace {
 	}
 	number[dag.AnyTag] = dag.AnyTag
 	out := *t
-	out.Ranks = slices.Clone(t.Ranks)
-	for rank := range out.Ranks {
-		r := &out.Ranks[rank]
+	out.Ranks = dag.CopyRanks(t.Ranks)
+	for _, r := range out.Ranks {
+		if r.Len() == 0 {
+			continue
+		}
 		r.Tag = slices.Clone(r.Tag)
 		for i, kind := range r.Kind {
 			if kind == dag.Send || kind == dag.Recv {
@@ -114,7 +116,7 @@ func (c *copier) usedTags() (map[lane]span, error) {
 	var at lane // of the last message; tags is its span
 	tags := span{math.MaxInt64, math.MinInt64}
 	for rank := range c.trace.Ranks {
-		r := &c.trace.Ranks[rank]
+		r := c.trace.Ranks[rank]
 		for i, kind := range r.Kind {
 			l := lane{int32(rank), r.Peer.At(i), r.Comm.At(i)}
 			switch kind {
@@ -162,7 +164,7 @@ func (c *copier) Kinds() []dag.Kind { return c.trace.Kinds() }
 // Feed returns a function that writes a rank.
 func (c *copier) Feed() func(rank int, w *Writer) error {
 	return func(rank int, w *Writer) error {
-		r := &c.trace.Ranks[rank]
+		r := c.trace.Ranks[rank]
 		w.LowestStream(lowestStream(r))
 		base := w.Base()
 		for i, kind := range r.Kind {

@@ -223,28 +223,28 @@ func (s *Source) Close() error { return nil }
 // NewReader returns a reader of all columns.
 func (s *Source) NewReader(dag.Columns) dag.Reader {
 	w, feed := newWriter(), s.ranks.Feed()
-	var rank [1]dag.Rank
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	var rank [1]*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		if b.First < 0 || b.First >= len(s.sizes) || b.Last != b.First+1 {
 			return nil, fmt.Errorf("no batch of ranks %d to %d", b.First, b.Last-1)
 		}
 		if err := s.write(b.First, w, &s.sizes[b.First], feed); err != nil {
 			return nil, err
 		}
-		rank[0] = w.rank
+		rank[0] = &w.rank
 		return rank[:], nil
 	}
 }
 
 // ReadAll returns the whole trace.
 func (s *Source) ReadAll() (*dag.Trace, error) {
-	t := &dag.Trace{Meta: s.header.Meta, Comms: s.header.Comms, Ranks: make([]dag.Rank, s.header.Ranks)}
+	t := &dag.Trace{Meta: s.header.Meta, Comms: s.header.Comms, Ranks: dag.NewRanks(s.header.Ranks)}
 	err := s.each(func(rank int, w *Writer, feed func(int, *Writer) error) error {
 		w.rank = dag.Rank{}
 		if err := s.write(rank, w, &s.sizes[rank], feed); err != nil {
 			return err
 		}
-		t.Ranks[rank] = w.rank
+		t.Ranks[rank] = w.rank.Keep()
 		return nil
 	})
 	if err != nil {

@@ -78,7 +78,7 @@ func TestJoin(t *testing.T) {
 		t.Fatalf("%d ranks, expected %d", len(joined.Ranks), len(want))
 	}
 	for rank := range want {
-		r := &joined.Ranks[rank]
+		r := joined.Ranks[rank]
 		if r.Len() != len(want[rank]) {
 			t.Fatalf("rank %d has %d ops, expected %d", rank, r.Len(), len(want[rank]))
 		}
@@ -198,7 +198,7 @@ func TestProperties(t *testing.T) {
 			ops += int64(trace.Ranks[rank].Len())
 		}
 		for node := range joined.Ranks {
-			r := &joined.Ranks[node]
+			r := joined.Ranks[node]
 			if r.Len() > 0 {
 				ops += 2
 			}

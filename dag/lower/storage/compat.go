@@ -36,7 +36,7 @@ func (s *drive) compatReplica(slice, r int64) int32 {
 func (d *directDrive) compatTable(t *dag.Trace) int64 {
 	end := int64(1 << 30)
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for op := range r.Kind {
 			end = max(end, r.Tag.At(op)/d.block+r.Bytes.At(op))
 		}

@@ -36,7 +36,7 @@ func TestGraphs(t *testing.T) {
 func dump(tr *dag.Trace) string {
 	var b strings.Builder
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			op := r.Op(i)
 			fmt.Fprintf(&b, "rank %d op %d: ", rank, i)

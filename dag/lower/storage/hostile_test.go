@@ -122,7 +122,7 @@ func TestLongTimes(t *testing.T) {
 		record{bytes: 1, time: dag.MaxTime})
 	lowered, report := mustLower(t, tr, "directdrive:order=timed,mount=off,lookup=none")
 	var got []dag.Time
-	r := &lowered.Ranks[0]
+	r := lowered.Ranks[0]
 	for i := range r.Len() {
 		if r.Stream.At(i) == 1 {
 			got = append(got, r.Duration.At(i))

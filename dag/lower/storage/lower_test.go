@@ -104,7 +104,7 @@ func comparePerRank(t *testing.T, name string, tr *dag.Trace, text []byte) {
 	}
 	for rank := range tr.Ranks {
 		var got [4]int64
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i, kind := range r.Kind {
 			switch kind {
 			case dag.Send:

@@ -43,7 +43,7 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 	for i := range l.hosts {
 		l.hosts[i] = host{rank: ranks[0][i], stream: 1}
 		if !c.arch.compat() {
-			l.hosts[i].setSource(&t.Ranks[i])
+			l.hosts[i].setSource(t.Ranks[i])
 		}
 	}
 	return l, l.chooseComms()
@@ -52,7 +52,7 @@ func newLowering(t *dag.Trace, c *Choice, units []unit) (*lowering, error) {
 // checkPlain returns an error if a trace has other ops than storage accesses, or dependencies.
 func checkPlain(t *dag.Trace) error {
 	for rank := range t.Ranks {
-		if !isPlain(&t.Ranks[rank]) {
+		if !isPlain(t.Ranks[rank]) {
 			return fmt.Errorf("rank %d has dependencies or ops besides storage accesses, which compat does not support",
 				rank)
 		}
@@ -75,7 +75,7 @@ func (l *lowering) run(ctx context.Context) error {
 		if err := watch.Err(); err != nil {
 			return err
 		}
-		r := &l.trace.Ranks[rank]
+		r := l.trace.Ranks[rank]
 		at := rank
 		if l.choice.arch.compat() {
 			at = int(r.Peer.At(op))
@@ -149,9 +149,9 @@ func (l *lowering) tick(h *host, time dag.Time) (op int32) {
 
 // written returns the lowered trace.
 func (l *lowering) written(ctx context.Context) (*dag.Trace, error) {
-	out := &dag.Trace{Meta: l.trace.Meta, Comms: l.comms, Ranks: make([]dag.Rank, len(l.ranks))}
+	out := &dag.Trace{Meta: l.trace.Meta, Comms: l.comms, Ranks: dag.NewRanks(len(l.ranks))}
 	for i := range l.ranks {
-		out.Ranks[i] = l.ranks[i].rank
+		out.Ranks[i] = l.ranks[i].rank.Keep()
 	}
 	if err := l.checkCycles(ctx); err != nil {
 		return nil, err

@@ -144,7 +144,7 @@ func (l *lowering) checkCycles(ctx context.Context) error {
 			return err
 		}
 		r := &l.ranks[h.rank].rank
-		order := dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []dag.Rank{
+		order := dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: []*dag.Rank{
 			{Kind: make([]dag.Kind, r.Len()), Deps: r.Deps, StartDeps: r.StartDeps},
 		}}
 		if problems, n := dag.ValidateLimit(&order, 1); n > 0 {

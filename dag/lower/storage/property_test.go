@@ -161,7 +161,7 @@ func checkLabels(t *testing.T, where string, tr *dag.Trace, records []record) {
 	t.Helper()
 	opens, ends := make([]int, len(records)), make([]int, len(records))
 	for rank := range tr.Ranks {
-		r := &tr.Ranks[rank]
+		r := tr.Ranks[rank]
 		for i := range r.Len() {
 			attrs := r.Attrs.At(i)
 			if attrs == "" {

@@ -17,7 +17,7 @@ func findUnits(ctx context.Context, t *dag.Trace) ([]unit, error) {
 		if err := par.Interrupted(ctx); err != nil {
 			return nil, err
 		}
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind != dag.IO {
 				continue

@@ -103,7 +103,7 @@ func readEdges(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error)
 func edgeLosses(t *dag.Trace) []format.Loss {
 	var others, deps, tags int64
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind != dag.Send && kind != dag.Recv {
 				others++
@@ -127,7 +127,7 @@ func writeEdges(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
 	out := bufio.NewWriter(w)
 	out.WriteString("edges\n")
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind == dag.Send {
 				fmt.Fprintln(out, rank, r.Peer.At(op), r.Bytes.At(op))

@@ -30,7 +30,7 @@ func run(path string, w io.Writer) error {
 	fmt.Fprintf(w, "%d ranks, %d ops\n", len(trace.Ranks), trace.Ops())
 
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		var messages, bytes int64
 		for op, kind := range r.Kind {
 			if kind == dag.Send {

@@ -91,10 +91,11 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Ranks = dag.CopyRanks(t.Ranks) // they are one rank so far
 	number(t)
-	for rank := range t.Ranks {
-		if durations != nil {
-			t.Ranks[rank].Duration = durations
+	for _, r := range t.Ranks {
+		if durations != nil && r.Len() > 0 {
+			r.Duration = durations
 		}
 	}
 	return t, nil
@@ -109,7 +110,7 @@ func (w *workload) file(passes int) chakra.File {
 // number shifts the ids of each rank's ops behind those of the previous rank, as the converter does. Before, each
 // rank has the ids of rank 0, from 0.
 func number(t *dag.Trace) {
-	first := &t.Ranks[0]
+	first := t.Ranks[0]
 	attrs := make([]string, first.Len())
 	for op := range attrs {
 		attrs[op] = first.Attrs.At(op)

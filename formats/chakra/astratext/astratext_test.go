@@ -108,7 +108,7 @@ func TestCycle(t *testing.T) {
 			t.Fatal(err)
 		}
 		for rank := range trace.Ranks {
-			r := &trace.Ranks[rank]
+			r := trace.Ranks[rank]
 			if got := []dag.Time{r.Duration.At(0), r.Duration.At(1)}; r.Len() != 3 || !slices.Equal(got, want) {
 				t.Errorf("cycle %v, rank %d: %d ops, durations %v, want %v", cycle, rank, r.Len(), got, want)
 			}

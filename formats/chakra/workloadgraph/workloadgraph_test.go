@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 	if len(trace.Ranks) != 1 || trace.Ranks[0].Len() != 4 {
 		t.Fatalf("%d ranks, %d ops", len(trace.Ranks), trace.Ops())
 	}
-	r := &trace.Ranks[0]
+	r := trace.Ranks[0]
 	for i, want := range []struct {
 		id       uint64
 		kind     dag.Kind

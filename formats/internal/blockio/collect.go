@@ -186,14 +186,15 @@ func (c *Collector) Trace() (*dag.Trace, error) {
 		return nil, &format.SyntaxError{File: c.file, Line: 1, Expected: "at least one read or write", Found: "none"}
 	}
 	slices.SortFunc(c.units, func(a, b *unit) int { return cmp.Compare(a.number, b.number) })
-	t := &dag.Trace{Comms: []dag.Comm{dag.World(len(c.units))}, Ranks: make([]dag.Rank, len(c.units))}
+	t := &dag.Trace{Comms: []dag.Comm{dag.World(len(c.units))}, Ranks: dag.NewRanks(len(c.units))}
 	for i, u := range c.units {
 		if c.backward.count > 0 {
 			if err := u.sort(c.earliest); err != nil {
 				return nil, &format.FileError{File: c.file, Err: err}
 			}
 		}
-		t.Ranks[i] = u.rank()
+		r := u.rank()
+		t.Ranks[i] = r.Keep()
 		c.units[i] = nil
 	}
 	if c.backward.count > 0 {

@@ -86,7 +86,7 @@ func TestOnlyDeviationsHaveAttributes(t *testing.T) {
 	})
 	var got []string
 	for i := range trace.Ranks {
-		r := &trace.Ranks[i]
+		r := trace.Ranks[i]
 		for op := range r.Len() {
 			got = append(got, fmt.Sprintf("%d%s", r.Peer[op], r.Attrs.At(op)))
 		}

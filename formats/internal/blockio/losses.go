@@ -13,7 +13,7 @@ import (
 func Check(t *dag.Trace) error {
 	any := false
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for i, kind := range r.Kind {
 			if kind != dag.IO {
 				continue
@@ -47,7 +47,7 @@ func Check(t *dag.Trace) error {
 func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 	var others, deps, names, attrs int64
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			if kind != dag.IO {
 				others++
@@ -82,7 +82,7 @@ func Losses(t *dag.Trace, known func(attrs string) bool) format.Losses {
 func unitsAreRanks(t *dag.Trace) bool {
 	last := int32(-1)
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		unit := int32(-1)
 		for op, kind := range r.Kind {
 			if kind != dag.IO {

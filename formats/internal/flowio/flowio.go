@@ -98,7 +98,7 @@ type Send struct {
 func Sends(t *dag.Trace, fileOrder bool, own func(r *dag.Rank, op int) bool) []Send {
 	var sends []Send
 	for rank := range t.Ranks {
-		r := &t.Ranks[rank]
+		r := t.Ranks[rank]
 		for op, kind := range r.Kind {
 			if kind == dag.Send && (own == nil || !own(r, op)) {
 				sends = append(sends, Send{int32(rank), int32(op)})
@@ -155,7 +155,7 @@ func Losses(t *dag.Trace, sends []Send, k Known) format.Losses {
 	}
 	var others, deps, recvReleases, names, attrs, tags int64
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op, kind := range r.Kind {
 			switch {
 			case own(r, op):
@@ -213,7 +213,7 @@ func Check(t *dag.Trace, sends []Send) error {
 		return ErrNone
 	}
 	for _, s := range sends {
-		r, op := &t.Ranks[s.Rank], int(s.Op)
+		r, op := t.Ranks[s.Rank], int(s.Op)
 		peer := r.Peer.At(op)
 		switch {
 		case uint64(peer) >= uint64(len(t.Ranks)):
@@ -231,7 +231,7 @@ func Check(t *dag.Trace, sends []Send) error {
 
 // Of returns the flow of a send.
 func Of(t *dag.Trace, s Send) Flow {
-	r, op := &t.Ranks[s.Rank], int(s.Op)
+	r, op := t.Ranks[s.Rank], int(s.Op)
 	return Flow{Source: s.Rank, Destination: r.Peer.At(op), Bytes: r.Bytes.At(op), Start: r.Release.At(op),
 		Name: r.Name.At(op), Attrs: r.Attrs.At(op)}
 }

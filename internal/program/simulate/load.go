@@ -245,8 +245,8 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 // timedSource is a source that measures the time of reading.
 type timedSource struct {
 	dag.Source
-	observe func(first int, ranks []dag.Rank) error // receives all ranks read; may be nil
-	reading atomic.Int64                            // total of all readers in nanoseconds
+	observe func(first int, ranks []*dag.Rank) error // receives all ranks read; may be nil
+	reading atomic.Int64                             // total of all readers in nanoseconds
 }
 
 // ReadAll reads the whole trace without calling observe.
@@ -259,7 +259,7 @@ func (s *timedSource) NewReader(columns dag.Columns) dag.Reader {
 		columns = dag.All
 	}
 	read := s.Source.NewReader(columns)
-	return func(b dag.Batch) ([]dag.Rank, error) {
+	return func(b dag.Batch) ([]*dag.Rank, error) {
 		start := time.Now()
 		ranks, err := read(b)
 		s.reading.Add(int64(time.Since(start)))

@@ -399,7 +399,7 @@ func TestSharedAsApart(t *testing.T) {
 		r := shared.Ranks[i].Clone()
 		r.Job.Set(r.Len(), (r.Job.At(0)+1)%3)
 		r.Kind = append(r.Kind, dag.Calc)
-		shared.Ranks[i] = *r
+		shared.Ranks[i] = r
 	}
 	apartPath, sharedPath := storedFile(t, merged), storedFile(t, &shared)
 	for _, args := range [][]string{

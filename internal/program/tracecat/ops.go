@@ -29,7 +29,7 @@ func (v *view) listOps(out io.Writer, r *cli.Read) error {
 		l.setColumns(r.Trace, ranks)
 	}
 	for _, rank := range ranks {
-		if err := l.list(rank, &r.Trace.Ranks[rank]); err != nil {
+		if err := l.list(rank, r.Trace.Ranks[rank]); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (l *lister) setColumns(t *dag.Trace, ranks []int) {
 	var rare []dag.FieldID
 	for _, id := range rareFields {
 		for _, rank := range ranks {
-			if isUsed(&t.Ranks[rank], id) {
+			if isUsed(t.Ranks[rank], id) {
 				rare = append(rare, id)
 				break
 			}

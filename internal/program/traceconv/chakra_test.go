@@ -149,7 +149,7 @@ func TestChakraNeeded(t *testing.T) {
 // collectives returns the number of collective ops of a kind.
 func collectives(t *dag.Trace, kind dag.Subkind) (n int) {
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
+		r := t.Ranks[i]
 		for op := range r.Kind {
 			if r.Kind[op] == dag.Coll && r.Subkind.At(op) == kind {
 				n++

@@ -114,7 +114,7 @@ func checkSchedule(t *testing.T, trace *dag.Trace, expect map[string]any) {
 	}
 	pairs, calcs := map[string]any{}, map[string]any{}
 	for node := range trace.Ranks {
-		r := &trace.Ranks[node]
+		r := trace.Ranks[node]
 		ops, ns, tags := 0.0, 0.0, map[[2]int64]bool{}
 		for i, kind := range r.Kind {
 			switch kind {

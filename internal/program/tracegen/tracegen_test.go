@@ -39,7 +39,7 @@ func same(t *testing.T, got, want *dag.Trace) {
 		t.Fatalf("%d ranks, title %q; want %d, %q", len(got.Ranks), got.Title, len(want.Ranks), want.Title)
 	}
 	for rank := range want.Ranks {
-		g, w := &got.Ranks[rank], &want.Ranks[rank]
+		g, w := got.Ranks[rank], want.Ranks[rank]
 		if g.Len() != w.Len() {
 			t.Fatalf("rank %d: %d ops, want %d", rank, g.Len(), w.Len())
 		}

@@ -84,7 +84,7 @@ func RoundTripTo(t *testing.T, f *format.Format, text, want string, o format.Rea
 func List(trace *dag.Trace) string {
 	var b strings.Builder
 	for rank := range trace.Ranks {
-		r := &trace.Ranks[rank]
+		r := trace.Ranks[rank]
 		for i := range r.Len() {
 			op := r.Op(i)
 			switch op.Kind {
