@@ -177,8 +177,8 @@ func atLeast(least, most int64) string {
 }
 
 // build builds the trace from flows and triggers.
-func build(ctx context.Context, ranks int, connections []connection, triggers []trigger, warn func(string,
-	...any)) (*dag.Trace, error) {
+func build(ctx context.Context, ranks int, connections []connection, triggers []trigger,
+	warn func(string, ...any)) (*dag.Trace, error) {
 	if err := flowio.CheckRanks(ranks, len(connections)); err != nil {
 		return nil, err
 	}
