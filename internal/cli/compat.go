@@ -47,7 +47,7 @@ func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	text := "reproduce bugs of the reference program"
 	if len(f.Simulators) > 0 {
-		text += ", or of " + strings.Join(f.Simulators, " or ")
+		text = "reproduce bugs of the original, " + strings.Join(f.Simulators, " or ")
 	}
 	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }

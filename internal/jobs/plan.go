@@ -44,7 +44,7 @@ func (f *PlanFlags) Register(cmd *cobra.Command) {
 	f.flags = cmd.Flags()
 	registerPlanFile(f.flags, &f.file)
 	f.flags.StringArrayVar(&f.jobs, "job", nil,
-		"add a `job`, FILE[@START][,KEY=VALUE...]; repeatable (\"--help jobs\")")
+		"add a `job` FILE[@START][,KEY=VALUE...]; repeatable")
 	manual.Section(cmd, "Jobs")
 	f.flags.String("placement", "packed",
 		"placement `policy` of the jobs' nodes: "+compose.Policies+" with the nodes of all jobs in order, one per line")

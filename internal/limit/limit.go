@@ -38,7 +38,7 @@ func (m *Memory) Register(flags *pflag.FlagSet) {
 		}
 		return nil
 	})
-	flags.Var(size.Value, size.Name, "`size` of memory that the program may use (default: 3/4 of the machine's)")
+	flags.Var(size.Value, size.Name, "limit of memory, a `size` (default: 3/4 of all)")
 	flags.Lookup(size.Name).DefValue = ""
 }
 
