@@ -4,9 +4,7 @@
 package memory
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -30,7 +28,7 @@ func (e *Error) Error() string {
 	const remedy = "; set a higher limit with --max-memory"
 	rest := "more than the limit of " + limitText(e.Limit) + remedy
 	if e.What == "" {
-		return "the trace needs more memory than the limit of " + limitText(e.Limit) + remedy
+		return "the program needs more memory than the limit of " + limitText(e.Limit) + remedy
 	}
 	if e.Need == 0 {
 		return e.What + " need more memory than the limit of " + limitText(e.Limit) + remedy
@@ -114,19 +112,25 @@ func ReadContent(ctx context.Context, r io.Reader) ([]byte, error) {
 func ReadContentInto(ctx context.Context, buffer []byte, r io.Reader) ([]byte, error) {
 	limit := Limit(ctx)
 	most := limit / contentShare
-	content := bytes.NewBuffer(buffer[:0])
-	n, err := content.ReadFrom(io.LimitReader(r, most))
-	if err != nil {
-		return nil, err
-	}
-	if n == most {
-		var more [1]byte
-		if _, err := io.ReadFull(r, more[:]); err == nil {
-			return nil, &Error{What: "contents of more than " + about(float64(most)) + " that are read as a whole",
-				Limit: limit}
-		} else if !errors.Is(err, io.EOF) {
+	b, idle := buffer[:0], 0
+	for {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(max(2*int64(cap(b)), 1<<16), most+1)), b...)
+		}
+		n, err := r.Read(b[len(b):min(int64(cap(b)), most+1)])
+		b = b[:len(b)+n]
+		switch idle++; {
+		case int64(len(b)) > most:
+			what := "contents of more than " + about(float64(most)) + " that are read as a whole"
+			return nil, &Error{What: what, Limit: limit}
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
 			return nil, err
+		case n > 0:
+			idle = 0
+		case idle == 100:
+			return nil, io.ErrNoProgress
 		}
 	}
-	return content.Bytes(), nil
 }

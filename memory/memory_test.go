@@ -149,7 +149,7 @@ func TestWatch(t *testing.T) {
 	}
 	err := <-failed
 	runtime.KeepAlive(data)
-	want := "the trace needs more memory than the limit of 128MiB; set a higher limit with --max-memory"
+	want := "the program needs more memory than the limit of 128MiB; set a higher limit with --max-memory"
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}

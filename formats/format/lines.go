@@ -26,6 +26,17 @@ type longLine struct {
 	limited bool // by the limit of memory
 }
 
+func newLongLine(most int) error { return &longLine{most, most < maxLine} }
+
+// longestLine returns the length of the longest line under a limit of memory in bytes.
+func longestLine(limit int64) int {
+	most := maxLine
+	for int64(most) > limit/lineShare && most > lineWindow {
+		most /= 2
+	}
+	return most
+}
+
 func (e *longLine) Is(target error) bool { return target == ErrLongLine }
 
 func (e *longLine) Error() string {
@@ -43,16 +54,13 @@ var ErrStop = errors.New("stop reading lines")
 // feed; EachLines appends a missing one to the last line. It returns the first error of parse or of reading, or an
 // ErrLongLine for a line of more than 64 MiB, or less if the limit of memory of the context, which may be nil, is low.
 func EachLines(ctx context.Context, src io.Reader, parse func(lines []byte) error) error {
-	most, limit := maxLine, memory.Limit(ctx)
-	for int64(most) > limit/lineShare && most > lineWindow {
-		most /= 2
-	}
+	most := longestLine(memory.Limit(ctx))
 	window := make([]byte, lineWindow)
 	n, idle := 0, 0
 	for {
 		if n == len(window) {
 			if n >= most {
-				return &longLine{most, most < maxLine}
+				return newLongLine(most)
 			}
 			window = append(window, make([]byte, n)...)
 		}

@@ -5,8 +5,6 @@ package nsys
 
 import (
 	"bufio"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -89,14 +87,13 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 	if bom, err := buffer.Peek(3); err == nil && string(bom) == "\ufeff" {
 		buffer.Discard(3)
 	}
-	source := csv.NewReader(buffer)
-	source.ReuseRecord = true
+	source := format.NewCSV(t.r.watch.Context, in.Name, buffer)
 	header, err := source.Read()
 	if err == io.EOF {
 		return &format.SyntaxError{File: in.Name, Line: 1, Expected: "column names", Found: "an empty file"}
 	}
 	if err != nil {
-		return csvError(in.Name, err)
+		return err
 	}
 	places := make([]int, len(columns))
 	for i, c := range columns {
@@ -114,7 +111,7 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 			return nil
 		}
 		if err != nil {
-			return csvError(in.Name, err)
+			return err
 		}
 		line, _ := source.FieldPos(0)
 		r.line, r.bad = int64(line), ""
@@ -135,16 +132,6 @@ func (t *tableReader) each(table string, columns []string, row func(r *record) e
 				Found: strconv.Quote(r.bad)}
 		}
 	}
-}
-
-// csvError adds the position to an error about a CSV file.
-func csvError(name string, err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
-		return &format.SyntaxError{File: name, Line: int64(parse.Line), Expected: "a row of CSV",
-			Found: parse.Err.Error()}
-	}
-	return format.FileErrorf(name, "reading: %w", err)
 }
 
 func (t *tableReader) readStrings(texts map[int64]string) error {

@@ -6,7 +6,6 @@ package trafpy
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -39,15 +38,14 @@ func readCSV(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := csv.NewReader(in.Reader)
-	r.ReuseRecord = true
+	r := format.NewCSV(o.Context, in.Name, in.Reader)
 	header, err := r.Read()
 	if err == io.EOF {
 		return nil, &format.SyntaxError{
 			File: in.Name, Line: 1, Expected: "column names", Found: "the end of the file",
 		}
 	} else if err != nil {
-		return nil, rowError(in.Name, err)
+		return nil, err
 	}
 	columns, err := t.header(header)
 	if err != nil {
@@ -58,7 +56,7 @@ func readCSV(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		if err == io.EOF {
 			return t.trace()
 		} else if err != nil {
-			return nil, rowError(in.Name, err)
+			return nil, err
 		}
 		for i, c := range columns {
 			if c < 0 {
@@ -94,15 +92,6 @@ func (t *table) header(names []string) ([]int, error) {
 		}
 	}
 	return columns, nil
-}
-
-func rowError(file string, err error) error {
-	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
-		return format.FileErrorf(file, "reading: %w", err)
-	}
-	return &format.SyntaxError{File: file, Line: int64(parse.Line), Expected: "a row of comma-separated values",
-		Found: parse.Err.Error()}
 }
 
 func writeCSV(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {

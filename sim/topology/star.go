@@ -10,8 +10,8 @@ import (
 
 // Star returns a network of hosts connected to one switch, "tor0", by links with the given rate in bit/s and latency.
 func Star(hosts int, rate int64, latency, switchLatency dag.Time) (*Network, error) {
-	n := &Network{Hosts: hosts, Switches: 1, Tier: []int8{0}, SwitchLatency: []dag.Time{switchLatency},
-		Name: func(node uint32) string {
+	n := &Network{Hosts: hosts, Switches: 1, Links: make([]Link, 0, max(0, min(hosts, maxNodes))), Tier: []int8{0},
+		SwitchLatency: []dag.Time{switchLatency}, Name: func(node uint32) string {
 			if int(node) < hosts {
 				return numbered("host", int(node))
 			}
