@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -92,14 +93,21 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	var mutex sync.Mutex
 	var starts sync.Once
 	var compilers []*rankCompiler
-	err = inBatches(o.Context, t, batches, func() func(k int, ranks []*dag.Rank) error {
+	newCompiler := func() *rankCompiler {
 		c := &rankCompiler{
 			p: p, o: o, makeStarts: &starts, tags: tagCache{table: p.tags}, comms: len(comms), release: release,
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
 		compilers = append(compilers, c)
-		return func(k int, ranks []*dag.Rank) error { return c.batch(ranks, batches[k], firstOps[k], firstOps[k+1]) }
+		return c
+	}
+	readers := BatchReaders(h)
+	err = inBatches(o.Context, t, batches, readers, func() func(k int, ranks []*dag.Rank) error {
+		c := newBatchCompiler(p, runtime.GOMAXPROCS(0)/readers, newCompiler)
+		return func(k int, ranks []*dag.Rank) error {
+			return c.compile(ranks, batches[k], firstOps[k], firstOps[k+1])
+		}
 	})
 	if err != nil {
 		return nil, err
@@ -114,16 +122,31 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	return p, nil
 }
 
-// inBatches reads batches in parallel. Each goroutine calls work once, and then the returned function for each batch
-// that it reads. inBatches returns the error of the first failed batch, or the context's error if it ends.
-func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch,
+// BatchReaders returns the number of goroutines on which [Compile] reads batches. Each has a batch in memory, so there
+// are the fewer, the larger batches are compared with the trace; they share the processors.
+func BatchReaders(h *dag.Header) int {
+	const share = 16 // of the trace that may be in batches in memory
+	largest := int64(1)
+	for i := range h.Batches {
+		largest = max(largest, h.Batches[i].Ops)
+	}
+	n := int64(runtime.GOMAXPROCS(0))
+	if !h.Stable { // otherwise the trace is in memory
+		n = min(n, h.Ops/share/largest)
+	}
+	return int(max(1, min(n, int64(len(h.Batches)))))
+}
+
+// inBatches reads batches on several goroutines. Each goroutine calls work once, and then the returned function for each
+// batch that it reads. inBatches returns the error of the first failed batch, or the context's error if it ends.
+func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch, readers int,
 	work func() (do func(k int, ranks []*dag.Rank) error)) error {
 	type reader struct {
 		read dag.Reader
 		do   func(k int, ranks []*dag.Rank) error
 	}
 	start := func() reader { return reader{do: work(), read: t.NewReader(dag.Replay)} }
-	_, err := par.EachWith(len(batches), start, func(r reader, k int) error {
+	_, err := par.EachOnWith(readers, len(batches), start, func(r reader, k int) error {
 		if err := Interrupted(ctx); err != nil {
 			return err
 		}
@@ -201,10 +224,12 @@ type rankCompiler struct {
 
 	release func() []uint64 // creates Program.release
 
+	words   []uint16 // encoded dependents of the ranks since the last storeDependents
+	encoded []rankWords
+
 	// Scratch space of dependents:
 	starts   []uint32 // by op: start of its dependents in inverted
 	inverted []uint32 // all dependents, by index within the rank
-	words    []uint16
 
 	// State of the current rank:
 	r    *dag.Rank
@@ -213,28 +238,53 @@ type rankCompiler struct {
 	base uint32 // number of the rank's first op
 }
 
-// batch compiles the ranks of a batch into the program, as ops at to end-1.
-func (c *rankCompiler) batch(ranks []*dag.Rank, b dag.Batch, at, end int64) error {
+// batchCompiler compiles batches one after another. Each worker compiles a range of a batch's ranks.
+type batchCompiler struct {
+	p       *Program
+	workers []*rankCompiler
+	first   []int64 // by rank of the batch: number of its first op
+}
+
+func newBatchCompiler(p *Program, workers int, newCompiler func() *rankCompiler) *batchCompiler {
+	c := &batchCompiler{p: p}
+	for range max(1, workers) {
+		c.workers = append(c.workers, newCompiler())
+	}
+	return c
+}
+
+// compile compiles the ranks of a batch into the program, as ops at to end-1.
+func (c *batchCompiler) compile(ranks []*dag.Rank, b dag.Batch, at, end int64) error {
 	if len(ranks) != b.Last-b.First {
 		return fmt.Errorf("the trace reader returned %d ranks for ranks %d to %d", len(ranks), b.First, b.Last-1)
 	}
+	c.first = c.first[:0]
 	for i := range ranks {
-		r := ranks[i]
-		next := at + int64(r.Len())
-		if next > end {
+		c.first = append(c.first, at)
+		if at += int64(ranks[i].Len()); at > end {
 			return fmt.Errorf("rank %d has more ops than its batch", b.First+i)
 		}
-		c.r, c.rank, c.base, c.ops = r, b.First+i, uint32(at), c.p.Ops[at:next]
-		c.p.Start[c.rank] = uint32(at)
-		if err := c.compile(); err != nil {
-			return err
-		}
-		at = next
 	}
 	if at != end {
 		return fmt.Errorf("the batch from rank %d on lacks %d ops", b.First, end-at)
 	}
-	return nil
+	return par.EachOn(len(c.workers), len(c.workers), func(k int) error {
+		w, n := c.workers[k], len(c.workers)
+		for i := len(ranks) * k / n; i < len(ranks)*(k+1)/n; i++ {
+			first := c.first[i]
+			w.r, w.rank, w.base = ranks[i], b.First+i, uint32(first)
+			w.ops = c.p.Ops[first : first+int64(ranks[i].Len())]
+			c.p.Start[w.rank] = w.base
+			if err := w.compile(); err != nil {
+				return err
+			}
+			if len(w.words) >= mostStoredLater {
+				w.storeDependents()
+			}
+		}
+		w.storeDependents()
+		return nil
+	})
 }
 
 // tile is the number of ops compiled column by column at a time. A tile fits into the first-level cache.

@@ -105,8 +105,9 @@ func (c *rankCompiler) encodeDependents() error {
 	if len(c.inverted) >= NoOp/mostWords {
 		return c.fail(0, "belongs to a rank with too many dependencies")
 	}
-	c.words = slices.Grow(c.words[:0], mostWords*len(c.inverted))
-	words := c.words[:mostWords*len(c.inverted)]
+	before := len(c.words)
+	c.words = slices.Grow(c.words, mostWords*len(c.inverted))
+	words := c.words[before : before+mostWords*len(c.inverted)]
 	n := 0
 	for i := range c.ops {
 		list := c.inverted[c.starts[i]:c.starts[i+1]]
@@ -128,6 +129,29 @@ func (c *rankCompiler) encodeDependents() error {
 		}
 		words[last] |= lastDependent
 	}
-	c.p.dependents[c.rank] = slices.Clone(words[:n])
+	if n == 0 {
+		return nil
+	}
+	c.words = c.words[:before+n]
+	c.encoded = append(c.encoded, rankWords{c.rank, len(c.words)})
 	return nil
+}
+
+// mostStoredLater is the number of words from which a worker calls storeDependents.
+const mostStoredLater = 1 << 16
+
+// rankWords is the end of the dependents of a rank in rankCompiler.words.
+type rankWords struct {
+	rank, end int
+}
+
+// storeDependents stores the encoded dependents in the program: those of neighboring ranks one after the other, since
+// ranks that behave alike are mostly run in that order.
+func (c *rankCompiler) storeDependents() {
+	words, first := slices.Clone(c.words), 0
+	for _, e := range c.encoded {
+		c.p.dependents[e.rank] = words[first:e.end:e.end]
+		first = e.end
+	}
+	c.words, c.encoded = c.words[:0], c.encoded[:0]
 }

@@ -18,6 +18,7 @@ func (f *File) NewReader(columns dag.Columns) dag.Reader {
 	f.eachBatch(func(b dag.Batch, groups []group) {
 		r.batches = append(r.batches, b)
 		r.groups = append(r.groups, groups)
+		r.block.mostRows = max(r.block.mostRows, int(b.Ops))
 	})
 	return func(b dag.Batch) ([]*dag.Rank, error) {
 		err := guard(func() error { return r.read(b) })

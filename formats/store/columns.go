@@ -185,6 +185,7 @@ func (c *chunkReader) pages(d *decoder, g *group, r parquet.PageReader) error {
 type buffer[T parquet.Number] struct {
 	values []T
 	rows   int
+	most   int // rows to allocate memory for, if more
 	absent T
 	used   bool // values has all rows set so far; if false, all rows are absent
 }
@@ -197,7 +198,10 @@ func (b *buffer[T]) begin(rows int, absent T) {
 // room returns the memory for the values of rows first to last-1, the next to set.
 func (b *buffer[T]) room(first, last int) []T {
 	if !b.used {
-		b.values = parquet.Resize(b.values, b.rows)
+		if cap(b.values) < b.rows {
+			b.values = make([]T, b.rows, max(b.rows, b.most))
+		}
+		b.values = b.values[:b.rows]
 		parquet.Fill(b.values[:first], b.absent)
 		b.used = true
 	}
@@ -238,6 +242,7 @@ type valueReader[T value] struct {
 }
 
 func (r *valueReader[T]) read(d *decoder, b *block) error {
+	r.block.most = b.mostRows
 	r.block.begin(b.rows, r.absent)
 	r.suspect, r.decoder, r.unknown = false, d, r.unknown[:0]
 	at := 0

@@ -33,6 +33,7 @@ type listReader struct {
 }
 
 func (r *listReader) read(d *decoder, b *block) error {
+	r.block.most = b.mostRows
 	r.block.begin(b.rows, 0)
 	r.offsets, r.start, r.decoder = r.offsets[:0], 0, d
 	at := 0

@@ -103,6 +103,8 @@ type block struct {
 	parts   []part
 	ranks   []rankRows // ranks with rows
 	columns *columnSet
+
+	mostRows int // the most rows of the blocks that share columns
 }
 
 // part is the rows of a row group that a block needs.

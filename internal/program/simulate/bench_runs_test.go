@@ -24,6 +24,7 @@ type measurement struct {
 type runs struct {
 	program string
 	seconds []float64
+	cpu     []float64 // processor time in seconds, user and system
 	bytes   []float64 // most memory that was resident, where that is known
 }
 
@@ -51,6 +52,7 @@ func (m *measurement) run(b *testing.B, program, path string, args ...string) []
 	}
 	r := m.of(program)
 	r.seconds = append(r.seconds, took.Seconds())
+	r.cpu = append(r.cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
 	if peak := peakMemory(cmd.ProcessState); peak > 0 {
 		r.bytes = append(r.bytes, float64(peak))
 	}
@@ -70,11 +72,12 @@ func (m *measurement) figures() []figure {
 	for _, r := range m.programs {
 		seconds, peak := median(r.seconds), median(r.bytes)
 		all = append(all, figure{seconds, r.program + "-s"}, figure{ops / seconds / 1e6, r.program + "-Mops/s"},
-			figure{peak / ops, r.program + "-B/op"})
+			figure{median(r.cpu), r.program + "-cpu-s"}, figure{peak / ops, r.program + "-B/op"})
 	}
 	if last := m.programs[len(m.programs)-1]; last.program == reference {
 		for _, r := range m.programs[:len(m.programs)-1] {
-			all = append(all, figure{median(last.seconds) / median(r.seconds), r.program + "-ratio"})
+			all = append(all, figure{median(last.seconds) / median(r.seconds), r.program + "-ratio"},
+				figure{median(last.cpu) / median(r.cpu), r.program + "-cpu-ratio"})
 		}
 	}
 	return all
@@ -107,7 +110,8 @@ func (t *table) report(b *testing.B, m *measurement) {
 	}
 	for _, r := range m.programs {
 		all := (*t)[i].of(r.program)
-		all.seconds, all.bytes = append(all.seconds, r.seconds...), append(all.bytes, r.bytes...)
+		all.seconds, all.cpu = append(all.seconds, r.seconds...), append(all.cpu, r.cpu...)
+		all.bytes = append(all.bytes, r.bytes...)
 	}
 }
 

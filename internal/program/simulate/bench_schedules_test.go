@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,6 +34,12 @@ var schedules = []schedule{
 		}
 		return training{tensor: 8, pipeline: 8, data: 4, layers: 4, microbatches: 16, steps: 2}.trace()
 	}},
+	{"application", func(small bool) (*dag.Trace, error) {
+		if small {
+			return application{x: 4, y: 4, iterations: 12, reduce: 4, burst: 6, burstSize: 5}.trace(), nil
+		}
+		return application{x: 32, y: 32, iterations: 240, reduce: 20, burst: 60, burstSize: 40}.trace(), nil
+	}},
 	{"alltoall", func(small bool) (*dag.Trace, error) {
 		if small {
 			return linearAlltoall(32), nil
@@ -51,6 +58,57 @@ func repeated(name string, ranks int, bytes int64, iterations int) func(small bo
 		}
 		return pattern.Generate(name, p)
 	}
+}
+
+// application describes a stencil with periodic boundaries on x times y ranks: in every iteration a rank exchanges
+// messages with four neighbours, with a tag per iteration, while it computes, and then computes the boundary. After
+// some iterations all ranks synchronize by dissemination; after others each rank sends to many ranks at once.
+type application struct {
+	x, y, iterations int
+	reduce           int // iterations between two synchronizations
+	burst, burstSize int // iterations between two bursts, and messages of a burst
+}
+
+func (a application) trace() *dag.Trace {
+	ranks := a.x * a.y
+	b := dag.NewBuilder(ranks)
+	for me := range ranks {
+		r, random := b.Rank(me), rand.New(rand.NewPCG(2, uint64(me)))
+		calc := func(mean int64, after ...int) int {
+			return r.Calc(dag.Time(mean+random.Int64N(mean/4+1))*dag.Nanosecond, after...)
+		}
+		col, row := me%a.x, me/a.x
+		neighbours := [4]int{(col+1)%a.x + row*a.x, (col+a.x-1)%a.x + row*a.x, col + (row+1)%a.y*a.x,
+			col + (row+a.y-1)%a.y*a.x}
+		var last []int // the end of the previous iteration
+		for k := range a.iterations {
+			var exchanged []int
+			for d, peer := range neighbours {
+				exchanged = append(exchanged, r.Recv(int32(peer), 2048, int64(k*8+d^1), last...))
+			}
+			for d, peer := range neighbours {
+				exchanged = append(exchanged, r.Send(int32(peer), 2048, int64(k*8+d), last...))
+			}
+			last = []int{calc(2500, append(exchanged, calc(20_000, last...))...)}
+			if k%a.reduce == a.reduce-1 {
+				for distance := 1; distance < ranks; distance *= 2 {
+					last = []int{
+						r.Send(int32((me+distance)%ranks), 8, int64(k*8+4), last...),
+						r.Recv(int32((me+ranks-distance)%ranks), 8, int64(k*8+4), last...),
+					}
+				}
+			}
+			if k%a.burst == a.burst-1 {
+				var all []int
+				for distance := 1; distance <= a.burstSize; distance++ {
+					all = append(all, r.Recv(int32((me+ranks-distance)%ranks), 1000, int64(k*8+5), last...),
+						r.Send(int32((me+distance)%ranks), 1000, int64(k*8+5), last...))
+				}
+				last = []int{calc(1000, all...)}
+			}
+		}
+	}
+	return b.Trace()
 }
 
 // linearAlltoall returns an all-to-all in which every rank posts all its sends and receives, of 1000 bytes, at once.

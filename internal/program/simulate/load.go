@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -233,9 +232,8 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 	}
 	now := time.Now()
 	took := now.Sub(began)
-	// Each thread alternates between reading and compiling.
-	threads := min(runtime.GOMAXPROCS(0), max(len(h.Batches), 1))
-	reading = min(took, time.Duration(source.reading.Load())/time.Duration(threads))
+	readers := sim.BatchReaders(h) // each alternates between reading and compiling
+	reading = min(took, time.Duration(source.reading.Load())/time.Duration(readers))
 	compiling = took - reading
 	reading += began.Sub(r.phases.last)
 	r.phases.last = now
