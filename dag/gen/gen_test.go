@@ -2,7 +2,9 @@ package gen_test
 
 import (
 	"bytes"
+	"context"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen"
@@ -333,6 +336,45 @@ func inUse() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestSparseNumbers sets each parameter to a number far from all others, and checks that a generator refuses it or
+// does without memory for the numbers in between.
+func TestSparseNumbers(t *testing.T) {
+	const limit = 128 << 20
+	each(t, func(t *testing.T, g *generator.Generator) {
+		_, set := configure(t, g, nil, 0)
+		for _, name := range set.Names() {
+			texts := maps.Clone(g.Small)
+			if texts == nil {
+				texts = param.Texts{}
+			}
+			texts[name] = []string{"2000000000"}
+			c := g.New()
+			if c.Params().Apply(texts) != nil {
+				continue
+			}
+			// Large counts take long; the context ends the count.
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			e := env(t)
+			e.Context = ctx
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			s, err := c.Source(e)
+			if err == nil {
+				h, err := s.Header()
+				if err == nil && len(h.Batches) > 0 && h.Batches[0].Ops < 1<<20 {
+					_, _ = s.NewReader(dag.All)(h.Batches[0])
+				}
+				s.Close()
+			}
+			runtime.ReadMemStats(&after)
+			cancel()
+			if n := after.TotalAlloc - before.TotalAlloc; n > limit {
+				t.Errorf("--%s 2000000000 allocates %d MiB, error %v", name, n>>20, err)
+			}
+		}
+	})
 }
 
 // cost returns the number of ops of a trace and the bytes that generating it allocates.
