@@ -300,7 +300,7 @@ func counts(write func(name string, content ...[]byte)) (list []bomb) {
 			message: "<stdin>"})
 	}
 	var file bytes.Buffer
-	claim := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: make([]dag.Rank, 1)}
+	claim := &dag.Trace{Comms: []dag.Comm{dag.World(1)}, Ranks: dag.NewRanks(1)}
 	claim.Ranks[0].Kind = make([]dag.Kind, 16<<20)
 	if err := store.Write(&file, claim); err != nil {
 		panic(err)
