@@ -132,7 +132,7 @@ type Params struct {
 	// SharedBuffer is the buffer that drop-tail ports of a switch share, BufferShare the multiple of its free part that
 	// the packets waiting at a port may take.
 	SharedBuffer int64   `json:"shared_buffer_bytes,omitempty"`
-	BufferShare  float64 `json:"buffer_share,omitempty"`
+	BufferShare  float64 `json:"buffer_share"`
 	// ControlRatio is the number of control packets that a port sends per full data packet while both wait; 0: default
 	ControlRatio int64 `json:"control_ratio"`
 	ECNMin       int64 `json:"ecn_kmin_bytes"` // queue length above which marking starts
