@@ -11,9 +11,9 @@ type inMemory struct {
 // batchRanks is the limit of ranks without ops in a batch.
 const batchRanks = 1 << 12
 
-// FromTrace returns a source for a trace in memory, with one batch per rank with ops. Its readers return the ranks themselves,
-// not copies, with all columns. The first call of Header fixes the header; it does not show later changes of the
-// trace.
+// FromTrace returns a source for a trace in memory, with one batch per rank with ops. Its readers return the ranks
+// themselves, not copies, with all columns. The first call of Header fixes the header; it does not show later changes
+// of the trace.
 func FromTrace(t *Trace) Source {
 	m := &inMemory{trace: t}
 	m.header = sync.OnceValue(m.makeHeader)

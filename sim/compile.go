@@ -137,8 +137,8 @@ func BatchReaders(h *dag.Header) int {
 	return int(max(1, min(n, int64(len(h.Batches)))))
 }
 
-// inBatches reads batches on several goroutines. Each goroutine calls work once, and then the returned function for each
-// batch that it reads. inBatches returns the error of the first failed batch, or the context's error if it ends.
+// inBatches reads batches on several goroutines. Each goroutine calls work once, and then the returned function for
+// each batch that it reads. inBatches returns the error of the first failed batch, or the context's error if it ends.
 func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch, readers int,
 	work func() (do func(k int, ranks []*dag.Rank) error)) error {
 	type reader struct {

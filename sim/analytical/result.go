@@ -171,7 +171,8 @@ func (e *engine) result() *Result {
 	s := &r.NPUs
 	exposed, overlapped := false, false // values below 0
 	for _, times := range []*[]uint64{
-		&s.Cycles, &s.Exposed, &s.WallTime, &s.CommTime, &s.GPUTime, &s.CPUTime, &s.RemoteMem, &s.Overlap, &s.ExposedComm,
+		&s.Cycles, &s.Exposed, &s.WallTime, &s.CommTime, &s.GPUTime, &s.CPUTime, &s.RemoteMem, &s.Overlap,
+		&s.ExposedComm,
 		&s.ExposedMemory, &s.Idle,
 	} {
 		*times = make([]uint64, 0, n)
