@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/parquet"
@@ -25,7 +24,7 @@ type encoder struct {
 }
 
 // encoders is a pool, because the tables of an encoder are large.
-var encoders = sync.Pool{New: func() any { return &encoder{Encoder: parquet.NewEncoder()} }}
+var encoders = newPool(func() *encoder { return &encoder{Encoder: parquet.NewEncoder()} })
 
 // encode encodes a column of a row group with n rows.
 func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChunk, error) {

@@ -193,7 +193,7 @@ func newDecoder() *decoder {
 }
 
 // decoders is a pool for all files, because the tables of a decoder are large and files may be small and many.
-var decoders = sync.Pool{New: func() any { return newDecoder() }}
+var decoders = newPool(newDecoder)
 
 // pages passes the pages of a column of a row group to r.
 func (f *File) pages(d *decoder, g *group, column int, r parquet.PageReader) error {
@@ -365,8 +365,8 @@ func (f *File) findRanks(g *group) error {
 		}
 	}
 	g.last = math.MaxInt32
-	d := decoders.Get().(*decoder)
-	defer decoders.Put(d)
+	d := decoders.get()
+	defer decoders.put(d)
 	runs, err := f.rankRuns(d, g)
 	if err != nil {
 		return err

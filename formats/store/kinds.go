@@ -13,8 +13,8 @@ import (
 func (f *File) kinds() ([]dag.Kind, error) {
 	found := make([]kindSet, len(f.groups))
 	err := parallel(len(f.groups), func(i int) error {
-		d := decoders.Get().(*decoder)
-		defer decoders.Put(d)
+		d := decoders.get()
+		defer decoders.put(d)
 		return f.addKinds(&found[i], d, &f.groups[i])
 	})
 	if err != nil {

@@ -35,16 +35,16 @@ func (f *File) readRanks(ranks []*dag.Rank, first int) error {
 		blocks[i].columns = &sets[i]
 	}
 	err := parallel(len(blocks), func(i int) error {
-		d := decoders.Get().(*decoder)
-		defer decoders.Put(d)
+		d := decoders.get()
+		defer decoders.put(d)
 		return blocks[i].findRows(f, d, first, first+len(ranks))
 	})
 	if err != nil {
 		return err
 	}
 	err = parallel(len(blocks)*numColumns, func(i int) error {
-		d := decoders.Get().(*decoder)
-		defer decoders.Put(d)
+		d := decoders.get()
+		defer decoders.put(d)
 		column := readOrder[i%numColumns]
 		if r := blocks[i/numColumns].columns.readers[column]; r != nil {
 			defer r.tidy()

@@ -185,8 +185,8 @@ func encodeTask(t task) task {
 	if t.err != nil {
 		return t
 	}
-	e := encoders.Get().(*encoder)
-	defer encoders.Put(e)
+	e := encoders.get()
+	defer encoders.put(e)
 	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
 	t.sum = chunkSum(t.chunk.Data)
 	if t.err != nil {
