@@ -23,6 +23,7 @@ const sparseMemory = 64 << 20
 // TestSparseNumbers sets numbers of samples to sparse, and checks that no format, statistic, writer or backend allocates
 // memory for the numbers in between: it refuses the number or does without.
 func TestSparseNumbers(t *testing.T) {
+	skipMemory(t)
 	known := make(map[string]subject)
 	for _, s := range subjects() {
 		known[s.format] = s
@@ -54,6 +55,14 @@ func TestSparseNumbers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// skipMemory skips a test of the memory that is allocated, which the race detector, run with -short, multiplies.
+func skipMemory(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped with -short: the race detector changes what is allocated")
 	}
 }
 
@@ -163,6 +172,7 @@ func TestSparseBackends(t *testing.T) {
 
 // TestSparseFields sets each field of an op to sparse, beside an op with 0.
 func TestSparseFields(t *testing.T) {
+	skipMemory(t)
 	for id := range dag.Fields {
 		f := &dag.Fields[id]
 		trace := exchange()
