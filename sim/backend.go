@@ -194,9 +194,16 @@ type Standalone interface {
 
 // Curve is the result of a [Standalone] run.
 type Curve interface {
-	WriteJSON(w io.Writer) error // one JSON object per line
+	Points() []CurvePoint // in order
 	WriteCSV(w io.Writer) error
 	WriteTable(w io.Writer) error // human-readable
-	// Failed returns the errors of points without a result.
-	Failed() []error
+}
+
+// CurvePoint is the result of a point of a [Curve].
+type CurvePoint struct {
+	Name     string            // for messages, such as "load 0.5"
+	Value    any               // JSON object
+	Units    map[string]string // units of numbers in Value whose names do not end with their unit, by path
+	Topology *Topology         // network
+	Failed   string            // error of a point without a result; "": none
 }

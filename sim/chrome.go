@@ -15,6 +15,9 @@ import (
 // open: one process per rank, one thread per stream, one slice per op, one arrow per message. Times are in microseconds
 // with six decimals.
 type ChromeTimeline struct {
+	// About describes the run, as JSON; nil: nothing. Set it before End.
+	About any
+
 	w     *bufio.Writer
 	trace *dag.Trace
 	p     *Program
@@ -165,6 +168,14 @@ func (c *ChromeTimeline) microseconds(b []byte, t uint64) []byte {
 
 // End completes the JSON document and flushes it. It returns the first write error.
 func (c *ChromeTimeline) End() error {
-	c.w.WriteString("\n]}\n")
+	c.w.WriteString("\n]")
+	if c.About != nil {
+		about, err := MarshalJSON(c.About)
+		if err != nil {
+			return fmt.Errorf("writing the description of the run: %w", err)
+		}
+		fmt.Fprintf(c.w, `,"otherData":%s`, about)
+	}
+	c.w.WriteString("}\n")
 	return c.w.Flush()
 }

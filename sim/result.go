@@ -28,11 +28,13 @@ type Result struct {
 	Bytes     int64      `json:"bytes"`             // bytes of the messages sent, at most math.MaxInt64; see TotalBytes
 	Unmatched *Unmatched `json:"leftover,omitempty"`
 	Stuck     []Stuck    `json:"stuck,omitempty"` // the first ops that did not run or match
-	Wall      Seconds    `json:"wall_s"`          // wall-clock time of the replay
-	OpsPerS   float64    `json:"ops_per_s"`       // ops run per second of wall-clock time
+	Wall      Seconds    `json:"wall_s"`          // wall-clock time of the replay; in JSON with Timing
+	OpsPerS   float64    `json:"ops_per_s"`       // ops run per second of wall-clock time; in JSON with Timing
 
 	ExactBytes *big.Int `json:"-"` // bytes of the messages sent if they exceed math.MaxInt64, else nil
 
+	Timing   bool      `json:"-"` // JSON has the wall-clock figures, which differ from run to run
+	Topology *Topology `json:"-"` // network of the run; nil if the backend has no topology
 	Settings string    `json:"-"` // parameters in one line for the summary; "": none
 	Sections []Section `json:"-"` // results beyond the common fields
 	Cells    []string  `json:"-"` // values of Traits.Columns for sweep tables

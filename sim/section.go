@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Section is a named part of a result beyond the common fields: a member of the JSON document, summary lines, tables,
@@ -13,6 +14,10 @@ type Section struct {
 	Key   string // JSON name; "" for a section without JSON
 	Value any    // JSON value; a [StreamedJSON] writes itself
 	At    Place
+
+	// Units are the units of numbers in Value whose names do not end with their unit, by path within Value: names
+	// separated by dots, "" for all of Value. A path applies to all numbers below it.
+	Units map[string]string
 
 	Rows      []Row                   // lines of the summary
 	RowsAfter string                  // label of the summary line that they follow; "": at the end
@@ -30,6 +35,7 @@ type Place uint8
 const (
 	Middle Place = iota // after the wall-clock figures
 	Early               // before the wall-clock figures
+	First               // before all other members
 	Detail              // after the sections of Middle
 	Late                // at the end
 )
@@ -65,6 +71,7 @@ func (r *Result) Section(key string) *Section {
 // WriteJSON writes the result as one JSON object without a newline: the common fields, and each section with a key.
 func (r *Result) WriteJSON(w io.Writer) error {
 	d := document{w: w}
+	d.sections(r.Sections, First)
 	d.member("backend", r.Backend, true)
 	d.member("model", r.Model, r.Model != "")
 	d.member("params", r.Params, true)
@@ -81,13 +88,26 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	d.member("leftover", r.Unmatched, r.Unmatched != nil)
 	d.member("stuck", r.Stuck, len(r.Stuck) > 0)
 	d.sections(r.Sections, Early)
-	d.member("wall_s", r.Wall, true)
-	d.member("ops_per_s", r.OpsPerS, true)
+	d.member("wall_s", r.Wall, r.Timing)
+	d.member("ops_per_s", r.OpsPerS, r.Timing)
 	d.sections(r.Sections, Middle)
 	d.sections(r.Sections, Detail)
 	d.sections(r.Sections, Late)
 	d.text("}")
 	return d.err
+}
+
+// Units returns the units of the parameters and of the results whose names do not end with their unit, by path in the
+// JSON document.
+func (r *Result) Units() map[string]string {
+	units := make(map[string]string)
+	r.Params.Units("params.", units)
+	for i := range r.Sections {
+		for path, unit := range r.Sections[i].Units {
+			units[strings.TrimSuffix(r.Sections[i].Key+"."+path, ".")] = unit
+		}
+	}
+	return units
 }
 
 // document writes the members of a JSON object and keeps the first error.

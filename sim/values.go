@@ -6,23 +6,26 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// Value is a named value of a result: a bool, a number, a text, a type that marshals itself as one of these, or nested
-// [Values].
+// Value is a named value of a result: a bool, a number, a text, a type that marshals itself as one of these, nil for a
+// value such as "never" that no number has, or nested [Values].
 type Value struct {
 	Name  string
 	Value any
+	Unit  string // such as "flits"; "": none, or the name ends with it
 }
 
 // Values are named values in order. They marshal to a JSON object with the same order.
 type Values []Value
 
 // ValuesOf returns the fields of a struct in order, with the names and options of encoding/json. Nested structs and
-// maps with string keys become nested values; those of a map are sorted by name.
+// maps with string keys become nested values; those of a map are sorted by name. The tag "unit" is the unit. The largest
+// int64, which means "never" or "no limit", becomes nil.
 func ValuesOf(v any) Values {
 	return fieldsOf(reflect.ValueOf(v))
 }
@@ -33,7 +36,7 @@ func fieldsOf(v reflect.Value) Values {
 		field := v.Type().Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.IsExported() && name != "-" && (options != "omitempty" || !v.Field(i).IsZero()) {
-			all = append(all, Value{cmp.Or(name, field.Name), valueOf(v.Field(i))})
+			all = append(all, Value{cmp.Or(name, field.Name), valueOf(v.Field(i)), field.Tag.Get("unit")})
 		}
 	}
 	return all
@@ -45,12 +48,16 @@ func valueOf(v reflect.Value) any {
 		return value
 	}
 	switch v.Kind() {
+	case reflect.Int64:
+		if v.Int() == math.MaxInt64 { // never, or without limit
+			return nil
+		}
 	case reflect.Struct:
 		return fieldsOf(v)
 	case reflect.Map:
 		all := Values{}
 		for _, key := range v.MapKeys() {
-			all = append(all, Value{key.String(), valueOf(v.MapIndex(key))})
+			all = append(all, Value{Name: key.String(), Value: valueOf(v.MapIndex(key))})
 		}
 		slices.SortFunc(all, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 		return all
@@ -96,8 +103,20 @@ func (v Values) Get(name string) any {
 	return nil
 }
 
+// Units adds the units of the values to units. A key is the prefix and the names of the value and its parents, each
+// parent followed by a dot.
+func (v Values) Units(prefix string, units map[string]string) {
+	for i := range v {
+		if nested, ok := v[i].Value.(Values); ok {
+			nested.Units(prefix+v[i].Name+".", units)
+		} else if v[i].Unit != "" {
+			units[prefix+v[i].Name] = v[i].Unit
+		}
+	}
+}
+
 // Columns returns the names and texts of all values for tables. The name of a nested value is that of its parent, a dot
-// and its own. Texts are JSON without quotes.
+// and its own. Texts are JSON without quotes; that of nil is "".
 func (v Values) Columns() (names, texts []string, err error) {
 	for i := range v {
 		if nested, ok := v[i].Value.(Values); ok {
@@ -122,6 +141,8 @@ func (v Values) Columns() (names, texts []string, err error) {
 
 func textOf(v any) (string, error) {
 	switch v := v.(type) {
+	case nil:
+		return "", nil
 	case string:
 		return v, nil
 	case json.Marshaler:

@@ -86,9 +86,9 @@ func (c *collected) Set(text string) error {
 	return nil
 }
 
-// flagTexts returns the texts of a flag on the command line: all texts of an owner's flag, the value of a flag of the
+// FlagTexts returns the texts of a flag on the command line: all texts of an owner's flag, the value of a flag of the
 // command.
-func flagTexts(f *pflag.Flag) []string {
+func FlagTexts(f *pflag.Flag) []string {
 	if c, ok := f.Value.(*collected); ok {
 		return c.texts[c.name]
 	}
@@ -101,7 +101,7 @@ func (o *Options) Text(name string) string {
 	if f == nil || !f.Changed {
 		return ""
 	}
-	texts := flagTexts(f)
+	texts := FlagTexts(f)
 	return texts[len(texts)-1]
 }
 
@@ -116,7 +116,7 @@ func (o *Options) Apply(set param.Set) error {
 	for i := range set {
 		for _, name := range append([]string{set[i].Name}, set[i].Aliases...) {
 			if f := o.flags.Lookup(name); f != nil && f.Changed {
-				texts[name] = flagTexts(f)
+				texts[name] = FlagTexts(f)
 			}
 		}
 	}

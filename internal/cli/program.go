@@ -53,6 +53,8 @@ type Program struct {
 	Quiet   bool // -q: print only errors on stderr
 	Verbose bool // -v: also report each step on stderr
 
+	Warned func(message string) // receives each warning, also with -q; nil: discard
+
 	name   string // of the root command
 	output *output
 	ran    bool // the arguments were valid and a command began its work
@@ -190,6 +192,9 @@ func (p *Program) Error(format string, args ...any) {
 // Warn prints a warning, unless -q is set: the result may differ from the expected one. Its arguments are those of
 // fmt.Printf.
 func (p *Program) Warn(format string, args ...any) {
+	if p.Warned != nil {
+		p.Warned(fmt.Sprintf(format, args...))
+	}
 	if !p.Quiet {
 		p.printf("warning: "+format, args...)
 	}

@@ -152,7 +152,7 @@ func (f *Flags) parseMappings(jobs int) ([]compose.Placement, error) {
 
 // Build merges the jobs into one trace and returns its name for messages. lower may be nil.
 func (j *Jobs) Build(p *cli.Program, f cli.ReadFlags, lower cli.Pass) (built *compose.Built, name string, err error) {
-	if built, err = j.Plan.Build(p, f, cli.ReadOptions{}, lower); err != nil {
+	if built, err = j.Plan.Build(p, f, cli.ReadOptions{Digest: true}, lower); err != nil {
 		return nil, "", err
 	}
 	return built, strings.Join(built.Names, " + "), nil

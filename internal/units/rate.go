@@ -134,6 +134,18 @@ func (r Rate) String() string {
 	return text
 }
 
+// FormatBitRate formats a rate in bits per second exactly, with the largest unit without decimal places, such as
+// 100Gbps.
+func FormatBitRate(bits int64) string {
+	best := unit{"b", 1}
+	for _, u := range bitUnits {
+		if u.size > best.size && bits%u.size == 0 && strings.HasSuffix(u.name, "b") {
+			best = u
+		}
+	}
+	return strconv.FormatInt(bits/best.size, 10) + best.name + "ps"
+}
+
 var flopUnits = []unit{
 	{"", 1}, {"FLOPS", 1}, {"MFLOPS", 1e6}, {"GFLOPS", 1e9}, {"TFLOPS", 1e12}, {"PFLOPS", 1e15}, {"EFLOPS", 1e18},
 }

@@ -376,8 +376,9 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 		}
 	}
 	done.Params, done.Settings = values, settings(&network, values)
+	done.Topology = network.describe(r.b.networkFile)
 	stats := &done.NPUs
-	done.Add(sim.Section{Key: "npu_stats", Value: stats, Ranks: len(stats.Cycles) > 0,
+	done.Add(sim.Section{Key: "npu_stats", Value: stats, Units: statUnits, Ranks: len(stats.Cycles) > 0,
 		Tables: func(w io.Writer) { printBreakdown(w, stats) }})
 	if len(stats.Wrapped) > 0 {
 		done.Add(sim.Section{Key: "npu_stats_wrapped", Value: stats.Wrapped, Rows: []sim.Row{sim.Rowf("wrapped",

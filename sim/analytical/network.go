@@ -1,5 +1,12 @@
 package analytical
 
+import (
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
 // Topology is the topology of one dimension.
 type Topology uint8
 
@@ -39,4 +46,16 @@ func (n *Network) NPUs() int {
 		npus *= d.NPUs
 	}
 	return npus
+}
+
+// describe returns the description of the network for results. given is the specification or file that it was read
+// from.
+func (n *Network) describe(given string) *sim.Topology {
+	t := &sim.Topology{Given: given, Hosts: n.NPUs()}
+	for _, d := range n.Dims {
+		bits := int64(math.Round(min(d.Bandwidth*(1<<33), math.MaxInt64/2)))
+		latency := dag.Time(math.Round(d.Latency * float64(dag.Nanosecond)))
+		t.Dims = append(t.Dims, sim.Dim{Shape: d.Topology.String(), NPUs: d.NPUs, BitsPerS: bits, Latency: latency})
+	}
+	return t
 }

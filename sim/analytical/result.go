@@ -46,6 +46,12 @@ type NPUStats struct {
 	Wrapped []string `json:"-"` // names of lists with values below 0, which are given modulo 2^64
 }
 
+// statUnits are the units of NPUStats in results.
+var statUnits = map[string]string{
+	"": "ns", "compute_bound_percentage": "%", "average_compute_utilization": "%", "average_memory_utilization": "%",
+	"average_operation_intensity": "FLOP/B", "peak_memory_usage": "B",
+}
+
 // Decimal is a number printed with at most three decimals.
 type Decimal float64
 

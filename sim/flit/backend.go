@@ -288,6 +288,9 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	own := newFigures(report)
 	done.Cells = own.cells()
-	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables})
+	done.Topology = b.network.Describe(b.topology)
+	done.Topology.Placement = b.placement.String()
+	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables,
+		Units: reportUnits})
 	return done, nil
 }

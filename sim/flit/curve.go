@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -242,28 +243,20 @@ func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traf
 	return nil
 }
 
-// Failed returns the errors of the loads without a result.
-func (c *curve) Failed() (failed []error) {
+// Points returns the results by load.
+func (c *curve) Points() []sim.CurvePoint {
+	units := make(map[string]string)
+	sim.ValuesOf(c.b.params).Units("params.", units)
+	maps.Copy(units, reportUnits)
+	units["traffic.load"] = reportUnits["applied_load"]
+	network := c.b.network.Describe(c.b.topology)
+	points := make([]sim.CurvePoint, len(c.points))
 	for i := range c.points {
-		if pt := &c.points[i]; pt.Error != "" {
-			failed = append(failed, fmt.Errorf("load %v: %s", pt.Traffic.Load, pt.Error))
-		}
+		pt := &c.points[i]
+		points[i] = sim.CurvePoint{Name: fmt.Sprintf("load %v", pt.Traffic.Load), Value: pt, Units: units,
+			Topology: network, Failed: pt.Error}
 	}
-	return failed
-}
-
-// WriteJSON writes one object per load.
-func (c *curve) WriteJSON(out io.Writer) error {
-	for i := range c.points {
-		line, err := sim.MarshalJSON(&c.points[i])
-		if err != nil {
-			return fmt.Errorf("writing a result: %w", err)
-		}
-		if _, err := out.Write(append(line, '\n')); err != nil {
-			return err
-		}
-	}
-	return nil
+	return points
 }
 
 // syntheticColumns are the CSV columns.

@@ -35,16 +35,16 @@ type Params struct {
 	GlobalVCs    int `json:"global_vcs"`
 
 	// Buffer capacity in flits per virtual channel of an input port, at least a full packet.
-	InjectionBuffer int `json:"injection_buffer"`
-	LocalBuffer     int `json:"local_buffer"`
-	GlobalBuffer    int `json:"global_buffer"`
+	InjectionBuffer int `json:"injection_buffer" unit:"flits"`
+	LocalBuffer     int `json:"local_buffer" unit:"flits"`
+	GlobalBuffer    int `json:"global_buffer" unit:"flits"`
 	// OutputBuffer is the capacity in flits per output port, for all channels. If it is 0, there are no output buffers,
 	// and a packet moves from its input buffer to the link.
-	OutputBuffer int `json:"output_buffer"`
+	OutputBuffer int `json:"output_buffer" unit:"flits"`
 
-	Pipeline   int `json:"pipeline"`   // cycles from the grant until the head leaves the router, 1 to 65535
-	Speedup    int `json:"speedup"`    // flits per cycle of the crossbar, 1 to 16; more than 1 requires output buffers
-	Iterations int `json:"iterations"` // iterations of the allocator per cycle, 1 to 8
+	Pipeline   int `json:"pipeline" unit:"cycles"`     // cycles from the grant until the head leaves the router, 1 to 65535
+	Speedup    int `json:"speedup" unit:"flits/cycle"` // flits per cycle of the crossbar, 1 to 16; more than 1 requires output buffers
+	Iterations int `json:"iterations"`                 // iterations of the allocator per cycle, 1 to 8
 
 	InputArbiter  Arbiter `json:"input_arbiter"`  // among the virtual channels of an input
 	OutputArbiter Arbiter `json:"output_arbiter"` // among the inputs that request an output
@@ -59,13 +59,13 @@ type Params struct {
 	// 0, there are neither queues nor links to routers: packets move from their messages to the router's buffer, one
 	// per cycle, and arrive after InjectionDelay cycles; at the destination they move from the router to the host at
 	// once, one packet at a time.
-	SourceQueue    int `json:"source_queue"`
-	InjectionDelay int `json:"injection_delay"` // 1 to 65535; ignored with SourceQueue
+	SourceQueue    int `json:"source_queue" unit:"flits"`
+	InjectionDelay int `json:"injection_delay" unit:"cycles"` // 1 to 65535; ignored with SourceQueue
 
 	Routing Routing `json:"routing"`
 	// Threshold applies to [UGAL] and [UGALGlobal]: they take the minimal path unless its queue exceeds twice that of
 	// the other path by more than Threshold.
-	Threshold Length `json:"ugal_threshold"`
+	Threshold Length `json:"ugal_threshold" unit:"flits"`
 
 	Coupling Coupling `json:"coupling"`
 	Seed     int64    `json:"seed"`

@@ -87,12 +87,14 @@ type CSV struct {
 	table   *csv.Writer
 	backend string
 	extra   []string // columns beyond the common ones
+	timing  bool     // columns of wall-clock figures
 	head    bool
 }
 
-// NewCSV returns a writer of the results of a backend.
-func NewCSV(w io.Writer, backend string, traits sim.Traits) *CSV {
-	return &CSV{table: csv.NewWriter(w), backend: backend, extra: traits.Columns}
+// NewCSV returns a writer of the results of a backend. timing adds the wall-clock figures, which differ from run to
+// run.
+func NewCSV(w io.Writer, backend string, traits sim.Traits, timing bool) *CSV {
+	return &CSV{table: csv.NewWriter(w), backend: backend, extra: traits.Columns, timing: timing}
 }
 
 // Write writes the row of a result, or of a failed run.
@@ -108,7 +110,10 @@ func (c *CSV) Write(r *sim.Result, failed error) error {
 	if !c.head {
 		c.head = true
 		names = append(append([]string{"backend", "model"}, names...), "complete", "makespan_ps", "ops", "never_run",
-			"events", "messages", "bytes", "wall_s", "ops_per_s")
+			"events", "messages", "bytes")
+		if c.timing {
+			names = append(names, "wall_s", "ops_per_s")
+		}
 		names = append(append(names, c.extra...), "error")
 		if err := c.table.Write(names); err != nil {
 			return err
@@ -117,13 +122,15 @@ func (c *CSV) Write(r *sim.Result, failed error) error {
 	record := append([]string{c.backend, model}, values...)
 	if failed == nil {
 		makespan, _ := r.Makespan.AppendText(nil)
-		wall, err := r.Wall.MarshalJSON()
-		if err != nil {
-			return err
-		}
 		record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
-			fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), r.TotalBytes().String(), string(wall),
-			strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
+			fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), r.TotalBytes().String())
+		if c.timing {
+			wall, err := r.Wall.MarshalJSON()
+			if err != nil {
+				return err
+			}
+			record = append(record, string(wall), strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
+		}
 		overflow := ""
 		if s := r.Section("overflow"); s != nil {
 			overflow = s.Rows[0].Text
@@ -131,7 +138,11 @@ func (c *CSV) Write(r *sim.Result, failed error) error {
 		record = append(append(record, r.Cells...), overflow)
 	} else {
 		record = append(record, "false")
-		record = append(append(record, make([]string, 8+len(c.extra))...), failed.Error())
+		empty := 6 + len(c.extra)
+		if c.timing {
+			empty += 2
+		}
+		record = append(append(record, make([]string, empty)...), failed.Error())
 	}
 	if err := c.table.Write(record); err != nil {
 		return err

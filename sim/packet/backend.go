@@ -222,7 +222,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	b.params.Coupling.Rules = c.rules
-	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: sim.ValuesOf(b.params)}
+	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: b.params.values()}
 	options := Options{
 		Context: o.Context,
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
@@ -247,6 +247,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := files.write(report); err != nil {
 		return failed, err
 	}
+	result.Topology = b.network.Describe(b.topology)
+	result.Topology.Placement, result.Topology.Failures = b.placement.String(), b.failTexts
 	addSections(result, report, b.maxFlows)
 	result.AddSharedNICs(c.nodes)
 	return result, nil

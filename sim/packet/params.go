@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -56,6 +57,9 @@ const (
 var kinds = [...]string{
 	Plain: "number", Bytes: "size", Time: "time", Switch: "on|off", Packets: "packets|size", BDPs: "number|size",
 }
+
+// unitNames are the units of values in results.
+var unitNames = [...]string{Plain: "", Bytes: "B", Time: "ps", Switch: "", Packets: "packets", BDPs: "BDP"}
 
 // Parameter describes a parameter of a transport.
 type Parameter struct {
@@ -151,6 +155,20 @@ type Params struct {
 	Seed            int64              `json:"seed"`
 	// end of the run; 0: when no event is left
 	End dag.Time `json:"end_ps,omitempty"`
+}
+
+// values returns the parameters for results.
+func (p *Params) values() sim.Values {
+	all := sim.ValuesOf(*p)
+	if t, err := FindTransport(p.Transport); err == nil {
+		own := all.Get("transport_params").(sim.Values)
+		for i := range own {
+			if parameter, err := t.Find(own[i].Name); err == nil {
+				own[i].Unit = unitNames[parameter.Unit]
+			}
+		}
+	}
+	return all
 }
 
 // NoECN is an ECN threshold that no queue exceeds.

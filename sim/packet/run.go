@@ -185,7 +185,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	out.Events += n.events
 	result := out.Result(p)
 	result.Finished(started)
-	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Transport, sim.ValuesOf(o.Params)
+	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Transport, o.Params.values()
 	result.Settings = o.Params.String()
 	return result, newReport(n, &o), nil
 }

@@ -4,12 +4,15 @@
 package topology
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // Limits of a network, so that a mistyped number causes an error instead of exhausting memory.
@@ -206,4 +209,19 @@ var tierNames = [...]string{"tor", "agg", "core"}
 // numbered returns a name such as host3.
 func numbered(kind string, number int) string {
 	return kind + strconv.Itoa(number)
+}
+
+// Describe returns the description of the network for results. given is the specification or file that it was built
+// from.
+func (n *Network) Describe(given string) *sim.Topology {
+	links := make(map[int64]int) // by rate
+	for i := range n.Links {
+		links[n.Links[i].Rate]++
+	}
+	t := &sim.Topology{Given: given, Hosts: n.Hosts, Switches: n.Switches, Links: len(n.Links)}
+	for rate, number := range links {
+		t.Rates = append(t.Rates, sim.LinkRate{BitsPerS: rate, Links: number})
+	}
+	slices.SortFunc(t.Rates, func(a, b sim.LinkRate) int { return cmp.Compare(b.BitsPerS, a.BitsPerS) })
+	return t
 }

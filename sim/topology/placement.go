@@ -148,3 +148,6 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 
 // ByRank reports whether the policy defines the hosts of ranks directly, so that several ranks may share a host.
 func (p *Placement) ByRank() bool { return p.hosts != nil || p.by.Policy == compose.OwnNodes }
+
+// String returns the policy as the user gave it.
+func (p *Placement) String() string { return p.text }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -30,6 +31,8 @@ type options struct {
 	timeline   string
 	sweep      string
 	csv        bool
+	timing     bool
+	flags      *pflag.FlagSet
 	threads    int
 	profile    string
 	alone      bool
@@ -53,6 +56,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	o.flags = flags
 	names := make([]string, len(kinds))
 	for i := range kinds {
 		names[i] = kinds[i].Name
@@ -78,6 +82,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
+	flags.BoolVar(&o.timing, "timing", false, "add wall-clock times to JSON and CSV")
+	manual.InTopic(cmd, "timing", "result")
 	p.RegisterSync(flags)
 	cli.OutputVar(flags, &o.timeline, "timeline", "write a timeline `FILE`: .json (Perfetto) or .viz")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")

@@ -165,11 +165,11 @@ func TestOneJob(t *testing.T) {
 	path := storedFile(t, pairs(4).Trace())
 	result := func(args ...string) string {
 		r := clitest.Run(newCommand, append(args, "--json")...)
-		before, _, found := strings.Cut(r.Stdout, `"wall_s"`)
+		_, result, found := strings.Cut(r.Stdout, `"backend":`) // without the description of the run
 		if r.Status != 0 || !found {
 			t.Fatalf("%v: status %d, %s", args, r.Status, r.Stderr)
 		}
-		return before
+		return result
 	}
 	want := result(path)
 	for _, args := range [][]string{

@@ -20,6 +20,8 @@ import (
 type loaded struct {
 	name     string
 	title    string
+	format   string                      // "" for jobs
+	inputs   func() ([]dag.Input, error) // digests of the files; call it at most once, after reading
 	ranks    int
 	ops      int64 // as compiled, after lowering of collectives
 	replay   sim.Replay
@@ -42,11 +44,11 @@ func (r *run) load() (*loaded, error) {
 	if !single {
 		return r.loadJobs(pass)
 	}
-	in, err := r.p.OpenTrace(name, r.o.read, cli.ReadOptions{})
+	in, err := r.p.OpenTrace(name, r.o.read, cli.ReadOptions{Digest: true})
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{name: in.Name, close: in.Close}
+	l := &loaded{name: in.Name, format: in.Format.Name, inputs: in.Inputs, close: in.Close}
 	r.phases.done("open")
 	if err := r.loadSingle(l, in, pass); err != nil {
 		in.Close()
@@ -123,6 +125,7 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
 	r.phases.done("decode")
 	l := &loaded{name: name, parts: built.Parts, close: func() {}}
+	l.inputs = func() ([]dag.Input, error) { return built.Inputs, nil }
 	if l.measured, err = r.measured(built.Merged, trace); err != nil {
 		return nil, format.InFile(name, err)
 	}

@@ -31,11 +31,15 @@ type run struct {
 	jobs    *jobs.Jobs
 	grid    [][]param.Setting // nil without a sweep
 	phases  *phases
+
+	about    *about // what runs; nil before the trace is loaded
+	warnings warnings
 }
 
 // newRun returns the run that the flags describe. It makes the checks that need no trace.
 func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*run, error) {
 	r := &run{p: p, o: o, kind: kind, backend: kind.New()}
+	p.Warned = r.warnings.add
 	var err error
 	if r.choice, err = collective.ParseChoice(o.collective); err != nil {
 		return nil, cli.Usagef("--collective: %v", err)
@@ -136,6 +140,9 @@ func (r *run) simulate() error {
 		return err
 	}
 	defer l.close()
+	if r.about, err = r.newAbout(l); err != nil {
+		return err
+	}
 	if r.o.alone && l.jobs == nil {
 		return fmt.Errorf("%s: --alone: the trace has no jobs", l.name)
 	}
@@ -163,6 +170,7 @@ func (r *run) simulate() error {
 		complete = complete && allAlone
 		r.phases.done("alone")
 	}
+	r.describe(result)
 	if err := r.print(out, l, result); err != nil {
 		return err
 	}
@@ -211,6 +219,9 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	if err != nil || out == nil {
 		return result, err
 	}
+	if chrome, is := o.Timeline.(*sim.ChromeTimeline); is {
+		chrome.About = r.describe(result)
+	}
 	if err := o.Timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
 	}
@@ -250,8 +261,8 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	}
 	write := r.writeLine
 	if r.o.csv {
-		table := measure.NewCSV(out, r.kind.Name, r.backend.Traits())
-		write = func(_ io.Writer, result *sim.Result, err error) error { return table.Write(result, err) }
+		table := measure.NewCSV(out, r.kind.Name, r.backend.Traits(), r.o.timing)
+		write = func(_ io.Writer, _ *about, result *sim.Result, err error) error { return table.Write(result, err) }
 	}
 	failed, incomplete := 0, 0
 	err := s.Run(func(point int, result *sim.Result, err error) error {
@@ -262,7 +273,8 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		case !result.Complete:
 			incomplete++
 		}
-		if err := write(out, result, err); err != nil {
+		about := r.describe(result)
+		if err := write(out, about, result, err); err != nil {
 			return err
 		}
 		return out.Flush()
@@ -278,19 +290,12 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 }
 
 // writeLine writes a result as a line of JSON.
-func (r *run) writeLine(w io.Writer, result *sim.Result, failed error) error {
-	if failed == nil {
-		if err := result.WriteJSON(w); err != nil {
-			return err
-		}
-	} else {
-		line, err := sim.MarshalJSON(measure.FailureOf(r.kind.Name, result, failed))
-		if err != nil {
-			return fmt.Errorf("writing a result: %w", err)
-		}
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
+func (r *run) writeLine(w io.Writer, a *about, result *sim.Result, failed error) error {
+	if failed != nil {
+		return a.writeLine(w, measure.FailureOf(r.kind.Name, result, failed))
+	}
+	if err := result.WriteJSON(w); err != nil {
+		return err
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
@@ -300,6 +305,10 @@ func (r *run) writeLine(w io.Writer, result *sim.Result, failed error) error {
 func (r *run) withoutTrace(args []string) error {
 	if len(args) > 0 {
 		return cli.Usagef("--synthetic needs no trace, found %q", args[0])
+	}
+	var err error
+	if r.about, err = r.newAbout(nil); err != nil {
+		return err
 	}
 	out, err := r.p.Create("", false)
 	if err != nil {
@@ -311,12 +320,22 @@ func (r *run) withoutTrace(args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, err := range curve.Failed() {
-		r.p.Error("%v", err)
+	points, failed := curve.Points(), false
+	for i := range points {
+		if pt := &points[i]; pt.Failed != "" {
+			failed = true
+			r.p.Error("%s: %s", pt.Name, pt.Failed)
+		}
 	}
 	switch {
 	case r.o.json:
-		err = curve.WriteJSON(out)
+		for i := range points {
+			a := r.describe(nil)
+			a.Topology, a.Units = points[i].Topology, points[i].Units
+			if err = a.writeLine(out, points[i].Value); err != nil {
+				break
+			}
+		}
 	case r.o.csv:
 		err = curve.WriteCSV(out)
 	default:
@@ -325,7 +344,7 @@ func (r *run) withoutTrace(args []string) error {
 	if err = errors.Join(err, out.Commit()); err != nil {
 		return err
 	}
-	if failed := curve.Failed(); len(failed) > 0 {
+	if failed {
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil

@@ -47,7 +47,7 @@ func parse(t *testing.T, text string) document {
 
 func TestJSON(t *testing.T) {
 	r := clitest.Run(newCommand, "--backend", "loggops", "--model", "loggopsim", "--L", "2500", "--o", "1500", "--g", "1000",
-		"--G", "6", "--O", "0", "--S", "65535", "--json", vectors+"spec_example.bin")
+		"--G", "6", "--O", "0", "--S", "65535", "--json", "--timing", vectors+"spec_example.bin")
 	if r.Status != 0 || r.Stderr != "" {
 		t.Fatalf("status %d, stderr %q", r.Status, r.Stderr)
 	}

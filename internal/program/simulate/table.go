@@ -84,6 +84,9 @@ func summary(l *loaded, r *sim.Result) (rows []sim.Row) {
 		add(sim.Rowf("backend", "%s, model %s", r.Backend, r.Model))
 		add(sim.Rowf("parameters", "%s", r.Settings))
 	}
+	if t := r.Topology; t != nil && t.Links > 0 {
+		add(sim.Rowf("topology", "%v", t))
+	}
 	if !r.Complete {
 		add(sim.Rowf("complete", "no: %s", incomplete(r)))
 	}
