@@ -54,21 +54,27 @@ func (n *network) drop(pt *port, p uint32) bool {
 }
 
 // admitTrimming is the admission policy of NDP (Handley et al., SIGCOMM 2017, section 3.2). If a data packet does not
-// fit, either it or the last data packet in the queue, with equal probability, is trimmed to its header, which enters
-// the control queue.
+// fit, either it or the last data packet in the queue is trimmed to its header, which enters the control queue. All
+// packets that arrived for the last place have the same chance to keep it; with the quirk fairCoin, the last two have,
+// as in the paper, so flows whose packets arrive in the same order again and again get unequal shares.
 func (n *network) admitTrimming(pt *port, p uint32) bool {
 	pk := &n.packets[p]
 	if pk.kind != data || pk.flags&trimmed != 0 {
 		return n.admitControl(pt, p)
 	}
 	if pt.bytes[dataQueue]+uint64(pk.size) <= pt.capacity[dataQueue] {
+		pt.contenders = 1
 		return true
 	}
 	if !n.quirks.trimInService && pk.size <= 2*n.headerSize { // trimming would save little, and cost a round trip
 		return pt.bytes[dataQueue]+uint64(pk.size) <= pt.capacity[dataQueue]+pt.capacity[controlQueue] || n.drop(pt, p)
 	}
 	victim := p
-	if pt.random.Next()>>63 == 0 {
+	pt.contenders++
+	if n.quirks.fairCoin {
+		pt.contenders = 2
+	}
+	if uint64(pt.contenders)*(pt.random.Next()>>32)>>32 == 0 {
 		switch {
 		case pt.queues[dataQueue].tail != none:
 			victim = n.popLastPacket(&pt.queues[dataQueue])

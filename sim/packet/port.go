@@ -57,6 +57,7 @@ type port struct {
 	dataTurn     int64  // bytes of data to serve in a row after controlTurns control packets, at least a packet
 	dataLeft     int64  // rest of the current turn of data
 	loadCapacity uint64 // capacity in whose shares load balancing measures the queue
+	contenders   uint32 // trimming: data packets that arrived for the last place in the queue
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
 	headerMarks uint64 // those of marks that are headers of trimmed packets

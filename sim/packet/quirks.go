@@ -23,6 +23,8 @@ type quirks struct {
 	overfillLossless bool
 	// ownQueues gives each port a queue of its own by default, where others share the buffer of the switch.
 	ownQueues bool
+	// fairCoin selects the packet that a trimming queue trims by a fair coin.
+	fairCoin bool
 	// trimInService lets a trimming queue trim the packet in service. The arriving packet is sent in the rest of its
 	// service time.
 	trimInService bool
@@ -155,7 +157,7 @@ func quirksOf(c Compat) quirks {
 	}
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
-		ownQueues: true, trimInService: true, firstHostRate: true, countHeaderMarks: true,
+		ownQueues: true, fairCoin: true, trimInService: true, firstHostRate: true, countHeaderMarks: true,
 		controlTurns: 100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true,
 		controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
