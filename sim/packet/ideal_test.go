@@ -8,7 +8,7 @@ import (
 )
 
 // TestIdealIsLowerBound compares the delivery times of single flows, and of several, with their ideal times, for all
-// transports, load-balancing policies and networks, and sizes around whole packets.
+// transports, load-balancing policies and networks, headers and handshakes, and sizes around whole packets.
 func TestIdealIsLowerBound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	networks := []struct {
@@ -30,10 +30,20 @@ func TestIdealIsLowerBound(t *testing.T) {
 				if (b == Valiant || b == UGAL) && net.Dragonfly == nil {
 					continue
 				}
-				for range 3 {
+				cases := 3
+				if long() {
+					cases = 25 // 10,000 in all
+				}
+				for range cases {
 					p := defaults(t, m.Name, CompatNone)
 					p.Balance, p.Seed = b, random.Int64()
-					p.MSS = []int64{4096, 1460, 9000}[random.IntN(3)]
+					p.MSS = []int64{4096, 1460, 9000, 64}[random.IntN(4)]
+					if random.IntN(2) == 0 {
+						p.HeaderSize, p.ControlSize = 1+random.Int64N(300), 1+random.Int64N(300)
+					}
+					if _, ok := p.TransportParams[handshake]; ok {
+						p.TransportParams[handshake] = float64(random.IntN(2))
+					}
 					p.PadLastPacket = random.IntN(4) == 0
 					size := func() uint64 {
 						packets := uint64([]int{0, 1, 1, 2, 3, 10, 40}[random.IntN(7)])

@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -104,6 +105,42 @@ func TestReferencePath(t *testing.T) {
 		}
 		if n.reference != best {
 			t.Errorf("%s: %+v, want %+v", spec, n.reference, best)
+		}
+	}
+}
+
+// TestSingleFlows checks that single flows between any two hosts of a network take at most 5 % longer than in an idle
+// network: large flows, whose transports have the bandwidth-delay product as window. Three transports are slower by
+// design: HPCC aims at 95 % of the rate, the window of swiftlike sinks below its target delay, and DCQCN may mark one
+// packet when two meet in a queue, which halves its rate.
+func TestSingleFlows(t *testing.T) {
+	specs := []string{"torus:dims=5x5,rate=100Gbps,latency=1us", "dragonfly:p=1,a=3,h=1,rate=100Gbps,latency=1us"}
+	if long() {
+		specs = append(specs, "torus:dims=4x4x4,rate=200Gbps,latency=500ns", "torus:dims=16,rate=25Gbps",
+			"mesh:dims=5x5,rate=100Gbps", "dragonfly:p=2,a=4,h=2,rate=100Gbps,globallatency=5us")
+	}
+	limits := map[string]float64{"hpcc": 1.06, "swiftlike": 1.2, "dcqcn": 2}
+	for _, spec := range specs {
+		net := parse(t, spec)
+		for _, transport := range Transports {
+			if transport.Name == "single" {
+				continue // a round trip per packet
+			}
+			most := cmp.Or(limits[transport.Name], 1.05)
+			worst, at := 0.0, ""
+			for src := range uint32(net.Hosts) {
+				for dst := range uint32(net.Hosts) {
+					if src == dst || !long() && (src+5*dst)%61 != 0 {
+						continue
+					}
+					if got, _ := slowdownOf(t, net, transport.Name, src, dst, 16<<20); got > worst {
+						worst, at = got, fmt.Sprintf("%d to %d", src, dst)
+					}
+				}
+			}
+			if worst > most {
+				t.Errorf("%s, %s, %s: slowdown %.3f", spec, transport.Name, at, worst)
+			}
 		}
 	}
 }
