@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"sync"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
@@ -116,6 +118,24 @@ func (e *Env) OrEmpty() *Env {
 func (e *Env) Warnf(message string, args ...any) {
 	if e != nil && e.Warn != nil {
 		e.Warn(message, args...)
+	}
+}
+
+// WarnOnce returns a function like [Env.Warnf] that prints each text once, for warnings of several concurrent runs.
+func (e *Env) WarnOnce() func(message string, args ...any) {
+	if e == nil || e.Warn == nil {
+		return func(string, ...any) {}
+	}
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	return func(message string, args ...any) {
+		text := fmt.Sprintf(message, args...)
+		mu.Lock()
+		defer mu.Unlock()
+		if !seen[text] {
+			seen[text] = true
+			e.Warn("%s", text)
+		}
 	}
 }
 

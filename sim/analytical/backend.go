@@ -303,6 +303,9 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 			"set \"roofline-enabled\": 1, local-mem-bw and peak-perf in the system file to compute durations", n)
 	}
 	r.exactSizes = attr.FromChakra(h.Attrs) // as in ASTRA-sim
+	if !r.exactSizes {                      // otherwise, other sizes do not match
+		r.program.warnShortReceives(env)
+	}
 	r.system = b.system.For(&b.network, r.program.Uses, env.Warnf)
 	if b.localMem != "" {
 		if r.localMem.trace, err = memory.ReadTrace(env.Context, s); err != nil {

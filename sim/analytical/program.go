@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // Program is a compiled trace. It may run several times, concurrently.
@@ -32,6 +33,36 @@ func (p *Program) Rounded() int64 {
 // nanosecond, as in ASTRA-sim.
 func (p *Program) Untimed() int64 {
 	return p.untimed
+}
+
+// warnShortReceives warns about receives that are shorter than their messages.
+func (p *Program) warnShortReceives(e *sim.Env) {
+	wild := make([]bool, len(p.graphs))
+	for rank, g := range p.graphs {
+		for i := range g.waits {
+			op := &g.ops[i]
+			wild[rank] = wild[rank] || op.kind == opRecv && (op.peer == dag.AnySource || g.tag(uint32(i)) == dag.AnyTag)
+		}
+	}
+	sim.WarnShortReceives(e, len(p.graphs), func(add func(m sim.MessageEnd)) {
+		for rank, g := range p.graphs {
+			for i := range uint32(len(g.waits)) {
+				op := &g.ops[i]
+				m := sim.MessageEnd{Send: op.kind == opSend, From: uint32(rank), To: uint32(op.peer), Size: op.bytes, Op: i,
+					Tag: g.tag(i), Comm: op.comm}
+				switch op.kind {
+				case opSend:
+				case opRecv:
+					m.From, m.To = m.To, m.From
+				default:
+					continue
+				}
+				if !wild[m.To] {
+					add(m)
+				}
+			}
+		}
+	})
 }
 
 // graph is the DAG of a rank.

@@ -215,7 +215,7 @@ type configured struct {
 	nodes  []int32
 	shared bool // ranks are on nodes because jobs share these
 	replay *Replay
-	warner *warner // of all runs
+	warn   func(message string, args ...any) // of all runs
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -235,7 +235,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &configured{b, env, h.Ranks, h.Nodes, shared && !b.placed, r, &warner{print: env.Warn}}, nil
+	r.program.WarnShortReceives(env)
+	return &configured{b, env, h.Ranks, h.Nodes, shared && !b.placed, r, env.WarnOnce()}, nil
 }
 
 func (c *configured) Clone() sim.Replay {
@@ -273,7 +274,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params,
 		Placement: placement, Timeline: o.Timeline, Progress: o.Progress, MaxCycles: uint64(b.maxCycles),
-		Rates: b.rates, Warn: c.warner.warn})
+		Rates: b.rates, Warn: c.warn})
 	if err != nil {
 		return result, err
 	}

@@ -189,18 +189,18 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 			threads = o.Threads
 		}
 	}
-	warn := &warner{print: env.Warn}
+	warn := env.WarnOnce()
 	var runs errgroup.Group
 	runs.SetLimit(max(1, o.Threads))
 	for i := range c.points {
-		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], b.traffic[i], threads, progress, warn.warn) })
+		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], b.traffic[i], threads, progress, warn) })
 	}
 	err := runs.Wait()
 	progress.Close()
 	if err != nil {
 		return nil, err
 	}
-	warnFew(c.points, b.measure, warn.warn)
+	warnFew(c.points, b.measure, warn)
 	for i := range c.points {
 		if pt := &c.points[i]; pt.Error == "" {
 			wall := pt.Wall.Seconds()

@@ -108,13 +108,23 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	warn := warner{print: o.Warn}
+	warn := (&sim.Env{Warn: o.Warn}).WarnOnce()
 	amount := measureWork(p, n, hosts)
-	if err := amount.check(p, &o.Params, o.MaxCycles, warn.warn); err != nil {
+	if err := amount.check(p, &o.Params, o.MaxCycles, warn); err != nil {
 		return nil, nil, err
 	}
-	n.warnBuffers(warn.warn)
-	n.warnRates(o.Rates, warn.warn)
+	unused := o.Network.UnusedFabric(func(yield func(from, to uint32) bool) {
+		for i := range p.Ops {
+			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(hosts[op.Rank], hosts[op.Peer]) {
+				return
+			}
+		}
+	})
+	if unused != "" {
+		warn("%s", unused)
+	}
+	n.warnBuffers(warn)
+	n.warnRates(o.Rates, warn)
 	if o.Timeline != nil {
 		o.Timeline.Begin(p)
 	}

@@ -119,9 +119,9 @@ func newSynthetic(o *SyntheticOptions) (*worker, error) {
 	if err := n.start(&o.Traffic); err != nil {
 		return nil, err
 	}
-	warn := warner{print: o.Warn}
-	n.warnBuffers(warn.warn)
-	n.warnRates(o.Rates, warn.warn)
+	warn := (&sim.Env{Warn: o.Warn}).WarnOnce()
+	n.warnBuffers(warn)
+	n.warnRates(o.Rates, warn)
 	return n, nil
 }
 

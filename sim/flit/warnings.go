@@ -9,37 +9,12 @@ import (
 	"math"
 	"math/bits"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 )
-
-// warner prints each warning once, even if several runs of a sweep cause it.
-type warner struct {
-	print func(message string, args ...any) // nil: discard
-	mu    sync.Mutex
-	seen  map[string]bool
-}
-
-func (w *warner) warn(message string, args ...any) {
-	if w.print == nil {
-		return
-	}
-	text := fmt.Sprintf(message, args...)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.seen[text] {
-		return
-	}
-	if w.seen == nil {
-		w.seen = map[string]bool{}
-	}
-	w.seen[text] = true
-	w.print("%s", text)
-}
 
 // warnBuffers warns about input buffers that are smaller than what a link has under way until a credit returns. A
 // single virtual channel cannot fill such a link.

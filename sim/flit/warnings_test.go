@@ -80,6 +80,27 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestUnusedFabric checks which placements cause a warning that no flit crosses a link between routers.
+func TestUnusedFabric(t *testing.T) {
+	for _, c := range []struct {
+		topology  string
+		placement []uint32
+		want      string
+	}{
+		{"mesh:dims=2", nil, ""},
+		{"star:hosts=4", nil, ""},
+		{"dragonfly:p=2,a=2,h=1,globallatency=1ns", nil, "at router0, with 2 of 12 hosts at 6 switches in use; use --placement"},
+		{"dragonfly:p=2,a=2,h=1,globallatency=1ns", []uint32{0, 2}, ""},
+		{"dragonfly:p=2,a=2,h=1,globallatency=1ns", []uint32{5, 5}, "both ends of the only message are on one host, with 1 of 12 hosts"},
+	} {
+		o := Options{Params: Presets()[0].Params, Network: mustParse(t, c.topology+",latency=1ns"), Placement: Placement{Hosts: c.placement}}
+		if _, _, warnings, err := runWarned(t, transfer(2, 100), o); err != nil ||
+			!strings.Contains(strings.Join(warnings, "\n"), c.want) || (c.want == "") != (len(warnings) == 0) {
+			t.Errorf("%s, %v: %v, warnings %q, want %q", c.topology, c.placement, err, warnings, c.want)
+		}
+	}
+}
+
 // TestRates checks the warnings about rates that have no effect, whose remedy leads to no warning.
 func TestRates(t *testing.T) {
 	for _, c := range []struct {

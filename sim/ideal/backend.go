@@ -52,6 +52,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.program.WarnShortReceives(env)
 	return &reported{b, s, r}, nil
 }
 

@@ -117,6 +117,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.program.WarnShortReceives(env)
 	return &configured{b, r, b.adviser(r.program, env.OrEmpty())}, nil
 }
 

@@ -175,6 +175,7 @@ type configured struct {
 	rules     Compat
 	failures  []Failure // failures of the trace
 	replay    *Replay
+	warn      func(message string, args ...any) // of all runs
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -187,7 +188,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &configured{b: b, env: env, rules: b.params.Coupling.Rules}
+	c := &configured{b: b, env: env, warn: env.WarnOnce(), rules: b.params.Coupling.Rules}
 	if c.placement, err = b.place(h.Ranks, h.Nodes, shared); err != nil {
 		return nil, err
 	}
@@ -227,7 +228,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Context: o.Context,
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
-		Warn: c.env.Warnf,
+		Warn: c.warn, Given: c.env.IsGiven,
 	}
 	if err := b.params.Check(); err != nil {
 		return failed, err

@@ -163,6 +163,7 @@ func (d *dcqcn) increase(t *roce, f uint32, s *roceSource, r *dcqcnSource) {
 
 var dcqcnTransport = Transport{
 	Name: "dcqcn", Title: "DCQCN on RoCE v2: senders adapt rates to ECN marks",
+	goBackN:    true,
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newDCQCN,
 	ecn: ecnDefaults{bytes: [2]int64{5_000, 200_000}}, // figure 14 of the paper
 	Parameters: append([]Parameter{

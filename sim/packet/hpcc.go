@@ -267,6 +267,7 @@ func (h *hpcc) singleWindowACK(n *network, r *hpccSource, path []telemetryRecord
 
 var hpccTransport = Transport{
 	Name: "hpcc", Title: "HPCC on RoCE v2: senders adapt windows to in-band telemetry of switches",
+	ignoresMarks: true, goBackN: true,
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newHPCC,
 	Parameters: append([]Parameter{
 		{Name: "rtt", Unit: Time, Value: -1, Compat: number(12e6), Min: -1,

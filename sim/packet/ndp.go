@@ -255,7 +255,8 @@ func (t *ndp) checkTimeout(f uint32) {
 
 var ndpTransport = Transport{
 	Name: "ndp", Title: "NDP: receivers pull, switches trim",
-	discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, build: newNDP,
+	ignoresMarks: true,
+	discipline:   trimming, nic: fairClasses, header: 64, control: 64, balance: Spray, queueBDPs: 1, build: newNDP,
 	Parameters: []Parameter{
 		{Name: "window", Unit: Packets, Value: -1, Min: 1, Compat: number(ndpPackets),
 			Doc: "initial window in packets or bytes; auto: 50 packets or, if larger, the bandwidth-delay product of " +

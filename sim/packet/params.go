@@ -84,6 +84,8 @@ type Transport struct {
 	bareCompat bool   // with --compat, data has no header and control packets have 40 bytes
 	balance    Balance
 	ecn        ecnDefaults
+	// ignoresMarks is set if the transport does not react to ECN marks, goBackN if it needs packets in order.
+	ignoresMarks, goBackN bool
 	// neverPad is set if the reference does not pad the last packet of a flow.
 	neverPad bool
 

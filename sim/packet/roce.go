@@ -446,6 +446,7 @@ var roceParameters = append([]Parameter{
 
 var roceTransport = Transport{
 	Name: "roce", Title: "RoCE v2: line rate, go-back-N, priority flow control",
+	ignoresMarks: true, goBackN: true,
 	discipline: lossless, nic: scheduled, header: 64, control: 64, balance: ByFlow, queueBDPs: 1, build: newRoCE,
 	Parameters: roceParameters,
 }

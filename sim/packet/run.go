@@ -35,6 +35,7 @@ type Options struct {
 
 	Sample   dag.Time                          // sampling period of queues; 0: no samples
 	Warn     func(message string, args ...any) // if not nil, called for each parameter that the run replaces
+	Given    func(name string) bool            // reports whether the caller set a parameter; nil: none
 	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue by time and port
 }
 
@@ -98,6 +99,7 @@ func newReplay(t dag.Source, rules Compat, env *sim.Env) (*Replay, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.WarnShortReceives(env)
 	return &Replay{program: p, rules: rules, flows: isFlowList(h.Meta.Attrs, p)}, nil
 }
 
@@ -173,6 +175,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	warnBefore(p, n, &o)
 	var out *sim.Outcome
 	if r.rules == CompatATLAHS {
 		out, err = runATLAHS(p, n, &o)
@@ -187,7 +190,9 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Transport, o.Params.values()
 	result.Settings = o.Params.String()
-	return result, newReport(n, &o), nil
+	report := newReport(n, &o)
+	warnAfter(report, n, &o, r.flows)
+	return result, report, nil
 }
 
 // runEngine replays on the engine.

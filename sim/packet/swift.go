@@ -392,7 +392,8 @@ const swiftTarget = 20e6
 
 var swiftTransport = Transport{
 	Name: "swift", Title: "Swift: senders adapt windows to delay",
-	discipline: randomDrop, nic: fairFlows, header: 64, control: 64, bareCompat: true, balance: Fixed,
+	ignoresMarks: true,
+	discipline:   randomDrop, nic: fairFlows, header: 64, control: 64, bareCompat: true, balance: Fixed,
 	queueBDPs: 5, build: newSwift,
 	Parameters: append([]Parameter{
 		{Name: "window", Unit: Packets, Value: -1, Min: 1e-3, Compat: number(swiftPackets),

@@ -254,7 +254,8 @@ func tcpParameters(first float64) []Parameter {
 
 var tcpTransport = Transport{
 	Name: "tcp", Title: "TCP NewReno: senders adapt windows to losses",
-	discipline: markingDropTail, nic: fairClasses, header: 64, control: 64, bareCompat: true, balance: Fixed,
+	ignoresMarks: true,
+	discipline:   markingDropTail, nic: fairClasses, header: 64, control: 64, bareCompat: true, balance: Fixed,
 	queueBDPs:  5,
 	build:      newTCP,
 	Parameters: tcpParameters(3e12),

@@ -280,6 +280,7 @@ func newWindowTransport(name, title string, c congestionControl, initial, most f
 	return Transport{
 		Name: name, Title: title, discipline: trimming, nic: fairClasses, header: 64, control: 64, balance: Spray,
 		queueBDPs: 1, ecn: ecnDefaults{minShare: 0.2, maxShare: 0.8}, build: newWindow(c),
+		ignoresMarks: name != "mprdma",
 		Parameters: []Parameter{
 			{Name: "initial", Value: min(2*initial, 1), Min: 0, Compat: number(initial),
 				Doc: "initial window in bandwidth-delay products; at least a packet"},
