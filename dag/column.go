@@ -182,14 +182,19 @@ type Text struct {
 
 // At returns the string of op i, "" if it has none.
 func (c *Text) At(i int) string {
+	return string(c.of(i))
+}
+
+// of returns the bytes of the string of op i in the column.
+func (c *Text) of(i int) []byte {
 	if i >= len(c.end) {
-		return ""
+		return nil
 	}
 	start := uint32(0)
 	if i > 0 {
 		start = c.end[i-1]
 	}
-	return string(c.data[start:c.end[i]])
+	return c.data[start:c.end[i]]
 }
 
 // Len returns the number of stored strings. All later ops have "".

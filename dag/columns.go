@@ -178,6 +178,8 @@ type Values interface {
 	// set sets the value of op i to that of op k of a column of the same type. It returns false if the value does not
 	// fit.
 	set(i int, from Values, k int) bool
+	// differ calls report for each op below n, ascending, whose value differs from that in a column of the same type.
+	differ(other Values, n int, report func(i int))
 }
 
 // Copier copies the fields of ops from one rank to another, column by column.

@@ -8,14 +8,9 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Stats summarizes the contents of a trace. JSON names contain the units. Sums saturate at the maximum of int64,
-// except CalcTime, which is exact.
-type Stats struct {
-	Ranks int   `json:"ranks"`
-	Nodes int   `json:"nodes"` // distinct nodes of the ranks
-	Comms int   `json:"communicators"`
-	Jobs  int   `json:"jobs"`
-	Ops   int64 `json:"ops"`
+// Counts are the sums over the ops of a trace. JSON names contain the units. Totals and CalcTime are exact.
+type Counts struct {
+	Ops int64 `json:"ops"`
 
 	Kinds    KindCounts    `json:"ops_by_kind"`
 	Subkinds SubkindCounts `json:"ops_by_subkind"`
@@ -31,6 +26,16 @@ type Stats struct {
 
 	Deps      int64 `json:"deps"`
 	StartDeps int64 `json:"start_deps"`
+}
+
+// Stats summarizes the contents of a trace. JSON names contain the units.
+type Stats struct {
+	Ranks int `json:"ranks"`
+	Nodes int `json:"nodes"` // distinct nodes of the ranks
+	Comms int `json:"communicators"`
+	Jobs  int `json:"jobs"`
+
+	Counts
 
 	// BlockedOps counts ops that can never run: they are on a cycle of dependencies or wait for such an op. Depth,
 	// Width and CriticalPath skip them.
@@ -141,6 +146,35 @@ func Summarize(t *Trace) *Stats {
 	return s
 }
 
+// Count sums over the ops of a source, several batches in parallel. If several batches fail, it returns the error of
+// the first of them.
+func Count(s Source) (Counts, error) {
+	h, err := s.Header()
+	if err != nil {
+		return Counts{}, err
+	}
+	type worker struct {
+		*tally
+		read Reader
+	}
+	newWorker := func() worker { return worker{newTally(), s.NewReader(Replay)} }
+	workers, err := par.EachWith(len(h.Batches), newWorker, func(w worker, i int) error {
+		ranks, err := w.read.Ranks(h.Batches[i])
+		for _, r := range ranks {
+			w.add(r)
+		}
+		return err
+	})
+	if err != nil {
+		return Counts{}, err
+	}
+	all := newTally()
+	for _, w := range workers {
+		all.merge(w.tally)
+	}
+	return all.counts(), nil
+}
+
 // nodes returns the number of distinct nodes of the ranks.
 func (t *Trace) nodes() int {
 	if t.Nodes == nil {
@@ -208,12 +242,7 @@ func newTally() *tally {
 
 // count adds rank number id.
 func (s *tally) count(r *Rank, id int) rankTotals {
-	sent, calc := s.countOps(r)
-	s.bytes[Send].addSum(sent)
-	s.calc.addSum(calc)
-	s.ops += int64(r.Len())
-	s.deps += int64(len(r.Deps.Off))
-	s.startDeps += int64(len(r.StartDeps.Off))
+	sent, calc := s.add(r)
 	s.streams = max(s.streams, s.distinct.count(r, &r.Stream, func(Kind) bool { return true }))
 	s.nics = max(s.nics, s.distinct.count(r, &r.NIC, func(k Kind) bool { return k == Send || k == Recv || k == Coll }))
 	s.levels.find(r)
@@ -223,6 +252,17 @@ func (s *tally) count(r *Rank, id int) rankTotals {
 			Longer: s.levels.last == MaxTime})
 	}
 	return rankTotals{ops: TotalOf(int64(r.Len())), sent: sent, calc: calc}
+}
+
+// add adds the sums over the ops of a rank. It returns the bytes sent and the time of the calcs.
+func (s *tally) add(r *Rank) (sent, calc Total) {
+	sent, calc = s.countOps(r)
+	s.bytes[Send].addSum(sent)
+	s.calc.addSum(calc)
+	s.ops += int64(r.Len())
+	s.deps += int64(len(r.Deps.Off))
+	s.startDeps += int64(len(r.StartDeps.Off))
+	return sent, calc
 }
 
 // countOps adds the counts of single ops. It returns the bytes sent and the time of the calcs, which it does not add.
@@ -298,13 +338,20 @@ func (s *tally) merge(o *tally) {
 	s.peak(o.depth, o.width, o.critical)
 }
 
-func (s *tally) stats() *Stats {
-	stats := &Stats{
+// counts returns the sums.
+func (s *tally) counts() Counts {
+	return Counts{
 		Ops: s.ops, Kinds: s.kinds, Subkinds: s.subkinds,
 		SentBytes: s.bytes[Send], ReceivedBytes: s.bytes[Recv], CollectiveBytes: s.bytes[Coll],
 		MemBytes: s.bytes[Mem], IOBytes: s.bytes[IO],
 		CalcTime: s.calc.Big(), Flops: s.flops, LastRelease: s.lastRelease,
-		Deps: s.deps, StartDeps: s.startDeps, BlockedOps: s.blocked,
+		Deps: s.deps, StartDeps: s.startDeps,
+	}
+}
+
+func (s *tally) stats() *Stats {
+	stats := &Stats{
+		Counts: s.counts(), BlockedOps: s.blocked,
 		Streams: s.streams, NICs: s.nics,
 		Depth: s.depth, Width: s.width, CriticalPath: s.critical,
 	}

@@ -49,13 +49,17 @@ func handTrace() *Trace {
 
 func TestSummarize(t *testing.T) {
 	want := &Stats{
-		Ranks: 3, Nodes: 2, Comms: 2, Jobs: 2, Ops: 19,
-		Kinds:     KindCounts{Calc: 8, Send: 4, Recv: 3, Coll: 1, Mem: 1, IO: 2},
-		Subkinds:  SubkindCounts{Allreduce: 1, Load: 1, Write: 1, Read: 1},
-		SentBytes: TotalOf(407), ReceivedBytes: TotalOf(400), CollectiveBytes: TotalOf(64), MemBytes: TotalOf(32),
-		IOBytes:  TotalOf(1536),
-		CalcTime: big.NewInt(128), Flops: TotalOf(11), LastRelease: 99,
-		Deps: 9, StartDeps: 2, Streams: 4, NICs: 2,
+		Ranks: 3, Nodes: 2, Comms: 2, Jobs: 2,
+		Counts: Counts{
+			Ops:       19,
+			Kinds:     KindCounts{Calc: 8, Send: 4, Recv: 3, Coll: 1, Mem: 1, IO: 2},
+			Subkinds:  SubkindCounts{Allreduce: 1, Load: 1, Write: 1, Read: 1},
+			SentBytes: TotalOf(407), ReceivedBytes: TotalOf(400), CollectiveBytes: TotalOf(64), MemBytes: TotalOf(32),
+			IOBytes:  TotalOf(1536),
+			CalcTime: big.NewInt(128), Flops: TotalOf(11), LastRelease: 99,
+			Deps: 9, StartDeps: 2,
+		},
+		Streams: 4, NICs: 2,
 		Messages:      Messages{Count: 4, Min: 0, Median: 7, Mean: 101.75, Max: 300},
 		Depth:         Depth{Ops: 4, Rank: 0},
 		Width:         Width{Ops: 6, Rank: 2, Level: 1},
@@ -65,6 +69,10 @@ func TestSummarize(t *testing.T) {
 		RankCalcTime:  Spread{Mean: 128.0 / 3, Max: TotalOf(70)},
 	}
 	got := Summarize(handTrace())
+	counts, err := Count(FromTrace(handTrace()))
+	if err != nil || !reflect.DeepEqual(counts, want.Counts) {
+		t.Errorf("Count: %v, got\n%+v\nwant\n%+v", err, counts, want.Counts)
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
@@ -92,7 +100,7 @@ func TestSummarizeNothing(t *testing.T) {
 	for _, n := range []int{0, 2} {
 		got := Summarize(build(n, func(*Builder) {}))
 		want := &Stats{
-			Ranks: n, Nodes: n, Comms: 1, Jobs: 1, CalcTime: new(big.Int),
+			Ranks: n, Nodes: n, Comms: 1, Jobs: 1, Counts: Counts{CalcTime: new(big.Int)},
 			Depth: Depth{Rank: -1}, Width: Width{Rank: -1}, CriticalPath: CriticalPath{Rank: -1},
 		}
 		if got.CalcTime.Sign() != 0 {

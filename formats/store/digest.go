@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
@@ -168,4 +169,44 @@ func (f *File) Unverified() string {
 		return ""
 	}
 	return "the store has no digest that would reveal damage (" + f.unverified + "); traceconv adds one"
+}
+
+// Digest returns a digest of the ops: the checksums of all chunks, with the metadata that is needed to decode them. It
+// is "" if the file has none. Stores with equal ops may have different digests if they were written in other parts.
+func (f *File) Digest() string {
+	if f.unverified != "" {
+		return ""
+	}
+	var b []byte
+	for i := range f.groups {
+		g := &f.groups[i]
+		b = fmt.Appendf(b, "%d rows of ranks %d to %d\n", g.rows, g.first, g.last)
+		for column := range g.chunks {
+			if f.leaves[column].Index < 0 {
+				continue
+			}
+			c := &g.chunks[column]
+			b = fmt.Appendf(b, "%d %d %d %d %d %d %x\n", column, c.Type, c.Codec, c.Values, c.CompressedSize, c.Size,
+				g.sums[column])
+		}
+	}
+	return string(b)
+}
+
+// Verify reads all chunks and returns an error unless they have the checksums of the digest.
+func (f *File) Verify() error {
+	return par.Each(len(f.groups)*numColumns, func(i int) error {
+		g, column := &f.groups[i/numColumns], i%numColumns
+		if f.leaves[column].Index < 0 {
+			return nil
+		}
+		d := decoders.get()
+		defer decoders.put(d)
+		return guard(func() error {
+			if _, err := f.chunk(d, g, column); err != nil {
+				return f.wrap(err)
+			}
+			return nil
+		})
+	})
 }

@@ -308,3 +308,41 @@ func TestTruncatedNamesFile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestDigestOfOps: the digest of ops does not depend on provenance, differs for other ops, and Verify finds damage.
+func TestDigestOfOps(t *testing.T) {
+	trace := randomTrace(rand.New(rand.NewPCG(2, 20)), 9, 40)
+	open := func(file []byte) *File {
+		f, err := openBytes(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	file := encodeGroups(t, trace, 60, false)
+	first := open(file)
+	moved := *trace
+	moved.Provenance = append(moved.Provenance, dag.Provenance{Program: "another"})
+	if second := open(encodeGroups(t, &moved, 60, false)); first.Digest() == "" || second.Digest() != first.Digest() {
+		t.Error("the digests of stores with the same ops differ")
+	}
+	other := *trace
+	other.Ranks = dag.CopyRanks(trace.Ranks)
+	other.Ranks[3] = other.Ranks[3].Clone()
+	other.Ranks[3].Tag.Set(0, other.Ranks[3].Tag.At(0)+1)
+	if open(encodeGroups(t, &other, 60, false)).Digest() == first.Digest() {
+		t.Error("the digests of stores with other ops are equal")
+	}
+	if err := first.Verify(); err != nil {
+		t.Error(err)
+	}
+	broken := bytes.Clone(file)
+	broken[first.groups[1].chunks[fieldColumn+int(dag.FieldTag)].Start()+4] ^= 1
+	damagedFile := open(broken)
+	if err := damagedFile.Verify(); err == nil || !strings.HasSuffix(err.Error(), damaged) {
+		t.Errorf("a damaged file: error %v", err)
+	}
+	if d, err := dag.Compare(first, damagedFile); err == nil {
+		t.Errorf("a damaged file: %+v", d)
+	}
+}
