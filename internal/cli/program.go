@@ -52,6 +52,7 @@ type Program struct {
 
 	Quiet   bool // -q: print only errors on stderr
 	Verbose bool // -v: also report each step on stderr
+	Trouble int  // exit status after a failure if ExitFailed has another meaning, as in diff; 0: ExitFailed
 
 	Warned func(message string) // receives each warning, also with -q; nil: discard
 
@@ -116,7 +117,7 @@ func (p *Program) Try(work func() error) (status int) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.reportPanic(r, debug.Stack())
-			status = ExitFailed
+			status = p.failed()
 		}
 	}()
 	if err := work(); err != nil {
@@ -151,24 +152,21 @@ func (p *Program) report(err error) int {
 		return ExitLoss
 	}
 	var syntax *format.SyntaxError
-	if errors.As(err, &syntax) && strings.HasPrefix(err.Error(), syntax.File) {
-		p.printLine(err.Error()) // FILE:LINE first, as in compilers: editors find the place
-		return ExitFailed
-	}
 	var wrong *conf.Error
-	if errors.As(err, &wrong) && strings.HasPrefix(err.Error(), wrong.File) {
-		p.printLine(err.Error())
-		return ExitFailed
-	}
 	var damaged *tracefile.DamagedError
 	var file *format.FileError
-	if errors.As(err, &damaged) && errors.As(err, &file) && strings.HasPrefix(err.Error(), file.File) {
-		p.printLine(err.Error())
-		return ExitFailed
+	if errors.As(err, &syntax) && strings.HasPrefix(err.Error(), syntax.File) ||
+		errors.As(err, &wrong) && strings.HasPrefix(err.Error(), wrong.File) ||
+		errors.As(err, &damaged) && errors.As(err, &file) && strings.HasPrefix(err.Error(), file.File) {
+		p.printLine(err.Error()) // FILE:LINE first, as in compilers: editors find the place
+		return p.failed()
 	}
 	p.printf("%s", message(err))
-	return ExitFailed
+	return p.failed()
 }
+
+// failed returns the exit status after a failure.
+func (p *Program) failed() int { return max(ExitFailed, p.Trouble) }
 
 func (p *Program) reportUsage(message string) int {
 	p.printf("%s (see '%s --help')", message, p.name)
@@ -275,6 +273,13 @@ func Usagef(format string, args ...any) error {
 // message.
 func MissingName(message string, choices []string) error {
 	return &usageError{message, choices}
+}
+
+// IsUsage reports whether an error ends the program with ExitUsage.
+func IsUsage(err error) bool {
+	var usage *usageError
+	var option *tracefile.OptionError
+	return errors.As(err, &usage) || errors.As(err, &option)
 }
 
 type reportedError int

@@ -13,10 +13,11 @@ import (
 
 // view is the output that the flags select.
 type view struct {
-	ops, matrix, check, stats, json bool
+	ops, matrix, check, stats, diff, json, csv bool
 
-	ranks rankSet
-	head  int64 // maximum number of lines; -1 for all
+	filter   filter
+	terminal terminal
+	head     int64 // maximum number of lines; -1 for all
 }
 
 // New returns the program's command.
@@ -24,9 +25,9 @@ func New(p *cli.Program) *cobra.Command {
 	var v view
 	var read cli.ReadFlags
 	cmd := &cobra.Command{
-		Use:   "tracecat [FILE]",
-		Short: "show a trace",
-		Long: `Print a summary of a trace, its ops, its traffic matrix or its errors.
+		Use:   "tracecat [flags] [FILE...]",
+		Short: "show traces",
+		Long: `Print a summary of a trace, its ops, its traffic matrix or its errors, compare two traces, or list several.
 
 FILE is a trace in any format that can be read, compressed or not, or the folder of a trace of many files; the default
 is standard input. Lists have tab-separated columns below a line of headings; "-" is an absent field. Dependencies are
@@ -34,17 +35,29 @@ numbers of ops of the same rank. --json prints one object for the summary and on
 picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 		Example: `  tracecat x.parquet
   tracecat --stats --json x.goal | jq .stats.messages
-  tracecat --ops --rank 0,4-7 --head 20 x.bin
-  tracecat --matrix x.bin | sort -t "$(printf '\t')" -k4,4nr | head
-  tracecat --check x.parquet && simulate x.parquet`,
-		Args: cobra.MaximumNArgs(1),
+  tracecat --ops --rank 0,4-7 --kind send --head 20 x.bin
+  tracecat --diff x.goal x.parquet && echo equal`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := v.checkFlags(cmd); err != nil {
+			if err := v.checkFlags(cmd, len(args)); err != nil {
 				return err
 			}
 			names, err := p.InputNames(args)
 			if err != nil {
 				return err
+			}
+			switch {
+			case v.diff:
+				return v.compare(p, names, read)
+			case v.csv || len(names) > 1:
+				return v.list(p, names, read)
+			case v.ops:
+				s, err := open(p, names[0], read)
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				return v.listOps(p, s)
 			}
 			r, err := p.ReadTrace(names[0], read, cli.ReadOptions{})
 			if err != nil {
@@ -60,20 +73,37 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 	flags.BoolVar(&v.matrix, "matrix", false, "list messages and bytes by pair of ranks")
 	flags.BoolVar(&v.check, "check", false,
 		"list errors that keep the trace from completing; exit with 1 if there are any")
-	flags.Var(&v.ranks, "rank", "list only ops of these `ranks`, such as 3 or 0,4-7; repeatable")
+	flags.BoolVar(&v.diff, "diff", false, "compare two traces; exit with 1 if they differ")
+	v.filter.register(cmd)
 	flags.Int64Var(&v.head, "head", -1, "print only the first `n` lines of a list")
 	flags.Lookup("head").DefValue = "0" // prints no default
 	flags.BoolVar(&v.json, "json", false, "print JSON")
-	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats")
+	flags.BoolVar(&v.csv, "csv", false, "print a list of traces as CSV")
+	v.terminal.register(cmd)
+	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	manual.Section(cmd, "Output")
 	read.Register(p, cmd)
 	p.AddFormats(cmd)
 	return cmd
 }
 
-func (v *view) checkFlags(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("rank") && !v.ops {
-		return cli.Usagef("--rank needs --ops")
+// checkFlags returns an error if the flags, or the number of files, do not fit the output.
+func (v *view) checkFlags(cmd *cobra.Command, files int) error {
+	for _, name := range filterFlags {
+		if cmd.Flags().Changed(name) && !v.ops {
+			return cli.Usagef("--%s needs --ops", name)
+		}
+	}
+	if v.diff && files != 2 {
+		return cli.Usagef("--diff compares two traces, found %d", files)
+	}
+	if files > 1 {
+		for _, name := range [...]string{"ops", "matrix", "check", "stats"} {
+			if cmd.Flags().Changed(name) {
+				return cli.Usagef("--%s reads one trace, found %d files", name, files)
+			}
+		}
 	}
 	if cmd.Flags().Changed("head") {
 		if !v.ops && !v.matrix && !v.check {
@@ -95,8 +125,6 @@ func (v *view) show(p *cli.Program, r *cli.Read) error {
 	defer out.Close()
 	sound := true
 	switch {
-	case v.ops:
-		err = v.listOps(out, r)
 	case v.matrix:
 		err = v.listMatrix(out.Writer, r.Trace)
 	case v.check:

@@ -5,6 +5,7 @@ package tracecat
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,38 +16,120 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
-// listOps prints the ops of the selected ranks.
-func (v *view) listOps(out io.Writer, r *cli.Read) error {
-	ranks, err := v.ranks.of(len(r.Trace.Ranks))
+// listOps prints the selected ops of a trace, batch by batch.
+func (v *view) listOps(p *cli.Program, s *source) (err error) {
+	h, err := s.Header()
 	if err != nil {
-		return format.InFile(r.Name, err)
+		return err
 	}
-	l := lister{out: out, left: v.head}
-	l.appendOp = appendOpJSON
+	selected, err := v.filter.of(h)
+	if err != nil {
+		return format.InFile(s.in.Name, err)
+	}
+	l := lister{left: v.head, selected: selected, appendOp: appendOpJSON}
+	var heading []byte
 	if !v.json {
-		l.setColumns(r.Trace, ranks)
-	}
-	for _, rank := range ranks {
-		if err := l.list(rank, r.Trace.Ranks[rank]); err != nil {
+		used, err := usedFields(s, h, selected.ranks)
+		if err != nil {
 			return err
 		}
+		c := newColumns(func(id dag.FieldID) bool { return used[id] })
+		l.appendOp, heading = c.appendOp, c.appendHeadings(nil)
 	}
-	return l.flush()
+	if cli.IsTerminal(p.Stdout) {
+		s.in.DoneReading() // a progress bar would disturb the list
+	}
+	screen, err := v.terminal.open(p, !v.json)
+	if err != nil {
+		return err
+	}
+	l.out, l.lines = screen, heading
+	return screen.close(l.listAll(s, h))
+}
+
+// usedFields returns the fields of which a rank of the trace has values. ranks is in ascending order.
+func usedFields(s *source, h *dag.Header, ranks []int) (used [dag.NumFields]bool, err error) {
+	type worker struct {
+		read dag.Reader
+		used [dag.NumFields]bool
+	}
+	newWorker := func() *worker { return &worker{read: s.NewReader(dag.All)} }
+	workers, err := par.EachWith(len(h.Batches), newWorker, func(w *worker, i int) error {
+		b := h.Batches[i]
+		own := within(ranks, b)
+		if len(own) == 0 {
+			return nil
+		}
+		read, err := w.read.Ranks(b)
+		if err != nil {
+			return err
+		}
+		for _, rank := range own {
+			for _, id := range rareFields {
+				w.used[id] = w.used[id] || isUsed(read[rank-b.First], id)
+			}
+		}
+		return nil
+	})
+	for _, w := range workers {
+		if w != nil {
+			for id := range used {
+				used[id] = used[id] || w.used[id]
+			}
+		}
+	}
+	return used, err
+}
+
+// within returns the ranks of a batch. ranks is in ascending order.
+func within(ranks []int, b dag.Batch) []int {
+	from, _ := slices.BinarySearch(ranks, b.First)
+	to, _ := slices.BinarySearch(ranks, b.Last)
+	return ranks[from:to]
 }
 
 // lister prints ops through a buffer.
 type lister struct {
 	out      io.Writer
 	left     int64 // lines left to print; -1 for no limit
+	selected *selection
 	lines    []byte
-	appendOp func(line []byte, rank int, r *dag.Rank, i int) []byte
+	appendOp func(line []byte, rank, op int, r *dag.Rank, i int) []byte
+}
+
+// listAll prints the selected ops of all ranks.
+func (l *lister) listAll(s dag.Source, h *dag.Header) error {
+	read := s.NewReader(dag.All)
+	for _, b := range h.Batches {
+		own := within(l.selected.ranks, b)
+		if len(own) == 0 {
+			continue
+		}
+		if l.left == 0 {
+			break
+		}
+		ranks, err := read.Ranks(b)
+		if err != nil {
+			return errors.Join(err, l.flush())
+		}
+		for _, rank := range own {
+			if err := l.list(rank, ranks[rank-b.First]); err != nil {
+				return err
+			}
+		}
+	}
+	return l.flush()
 }
 
 func (l *lister) list(rank int, r *dag.Rank) error {
 	for i := 0; i < r.Len() && l.left != 0; i++ {
-		l.lines = l.appendOp(l.lines, rank, r, i)
+		if !l.selected.selects(r, i) {
+			continue
+		}
+		l.lines = l.appendOp(l.lines, rank, i, r, i)
 		l.left = max(l.left-1, -1)
 		if len(l.lines) > 1<<16 {
 			if err := l.flush(); err != nil {
@@ -118,37 +201,42 @@ func appendField(line []byte, r *dag.Rank, id dag.FieldID, i int) []byte {
 	panic(fmt.Sprintf("no listing of field %s", dag.Fields[id].Name))
 }
 
-// setColumns prints the headings and sets appendOp to print their columns.
-func (l *lister) setColumns(t *dag.Trace, ranks []int) {
-	var rare []dag.FieldID
+// columns are the columns of a list: those of every list, and rare ones.
+type columns struct{ rare []dag.FieldID }
+
+// newColumns returns the columns of a list of ops that use some fields.
+func newColumns(used func(dag.FieldID) bool) (c columns) {
 	for _, id := range rareFields {
-		for _, rank := range ranks {
-			if isUsed(t.Ranks[rank], id) {
-				rare = append(rare, id)
-				break
-			}
+		if used(id) {
+			c.rare = append(c.rare, id)
 		}
 	}
-	l.lines = append(l.lines,
-		"rank\top\tkind\tsubkind\tbytes\tpeer\ttag\tcomm\tduration\tstream\tnic\tdeps\tstart_deps"...)
-	for _, id := range rare {
-		l.lines = append(append(l.lines, '\t'), dag.Fields[id].Name...)
+	return c
+}
+
+// appendHeadings appends a line of headings.
+func (c columns) appendHeadings(line []byte) []byte {
+	line = append(line, "rank\top\tkind\tsubkind\tbytes\tpeer\ttag\tcomm\tduration\tstream\tnic\tdeps\tstart_deps"...)
+	for _, id := range c.rare {
+		line = append(append(line, '\t'), dag.Fields[id].Name...)
 	}
-	l.lines = append(l.lines, '\n')
-	l.appendOp = func(line []byte, rank int, r *dag.Rank, i int) []byte {
-		line = appendOpText(line, rank, r, i)
-		for _, id := range rare {
-			line = appendField(append(line, '\t'), r, id, i)
-		}
-		return append(line, '\n')
+	return append(line, '\n')
+}
+
+// appendOp appends op i of r as a line. op is its index in the trace, from which the offsets of dependencies count.
+func (c columns) appendOp(line []byte, rank, op int, r *dag.Rank, i int) []byte {
+	line = appendOpText(line, rank, op, r, i)
+	for _, id := range c.rare {
+		line = appendField(append(line, '\t'), r, id, i)
 	}
+	return append(line, '\n')
 }
 
 // appendOpText appends the columns of every listing.
-func appendOpText(line []byte, rank int, r *dag.Rank, i int) []byte {
+func appendOpText(line []byte, rank, op int, r *dag.Rank, i int) []byte {
 	kind, subkind := r.Kind[i], r.Subkind.At(i)
 	line = strconv.AppendInt(line, int64(rank), 10)
-	line = strconv.AppendInt(append(line, '\t'), int64(i), 10)
+	line = strconv.AppendInt(append(line, '\t'), int64(op), 10)
 	line = append(append(line, '\t'), kind.String()...)
 	line = append(line, '\t')
 	if subkind == dag.NoSubkind {
@@ -194,8 +282,8 @@ func appendOpText(line []byte, rank int, r *dag.Rank, i int) []byte {
 	}
 	line = strconv.AppendInt(append(line, '\t'), int64(r.Stream.At(i)), 10)
 	line = strconv.AppendInt(append(line, '\t'), int64(r.NIC.At(i)), 10)
-	line = appendDeps(append(line, '\t'), &r.Deps, i)
-	return appendDeps(append(line, '\t'), &r.StartDeps, i)
+	line = appendDeps(append(line, '\t'), op, r.Deps.Of(i))
+	return appendDeps(append(line, '\t'), op, r.StartDeps.Of(i))
 }
 
 func appendNonzero(line []byte, n int64) []byte {
@@ -227,9 +315,8 @@ func appendOrAny(line []byte, n int64) []byte {
 	return strconv.AppendInt(line, n, 10)
 }
 
-// appendDeps appends the numbers of the ops that op i depends on.
-func appendDeps(line []byte, e *dag.Edges, i int) []byte {
-	off := e.Of(i)
+// appendDeps appends the numbers of the ops that an op depends on.
+func appendDeps(line []byte, op int, off []int32) []byte {
 	if len(off) == 0 {
 		return append(line, '-')
 	}
@@ -237,7 +324,7 @@ func appendDeps(line []byte, e *dag.Edges, i int) []byte {
 		if k > 0 {
 			line = append(line, ',')
 		}
-		line = strconv.AppendInt(line, int64(i)-int64(o), 10)
+		line = strconv.AppendInt(line, int64(op)-int64(o), 10)
 	}
 	return line
 }
@@ -281,11 +368,11 @@ func plain(s string) string {
 	return strconv.Quote(s)
 }
 
-// appendOpJSON appends an op as a JSON object and a line break.
-func appendOpJSON(line []byte, rank int, r *dag.Rank, i int) []byte {
+// appendOpJSON appends op i of r as a JSON object and a line break. op is its index in the trace.
+func appendOpJSON(line []byte, rank, op int, r *dag.Rank, i int) []byte {
 	kind, subkind := r.Kind[i], r.Subkind.At(i)
 	line = strconv.AppendInt(append(line, `{"rank":`...), int64(rank), 10)
-	line = strconv.AppendInt(append(line, `,"op":`...), int64(i), 10)
+	line = strconv.AppendInt(append(line, `,"op":`...), int64(op), 10)
 	line = append(append(line, `,"kind":"`...), kind.String()...)
 	if subkind != dag.NoSubkind {
 		line = append(append(line, `","subkind":"`...), subkind.String()...)
@@ -330,7 +417,7 @@ func appendOpJSON(line []byte, rank int, r *dag.Rank, i int) []byte {
 			}
 		case *dag.Edges:
 			if id == dag.FieldDeps || id == dag.FieldStartDeps {
-				line = appendDepsJSON(line, f.Name, column, i)
+				line = appendDepsJSON(line, f.Name, op, column.Of(i))
 			}
 		}
 	}
@@ -350,8 +437,7 @@ func appendOpJSON(line []byte, rank int, r *dag.Rank, i int) []byte {
 	return append(line, "}\n"...)
 }
 
-func appendDepsJSON(line []byte, key string, e *dag.Edges, i int) []byte {
-	off := e.Of(i)
+func appendDepsJSON(line []byte, key string, op int, off []int32) []byte {
 	if len(off) == 0 {
 		return line
 	}
@@ -360,7 +446,7 @@ func appendDepsJSON(line []byte, key string, e *dag.Edges, i int) []byte {
 		if k > 0 {
 			line = append(line, ',')
 		}
-		line = strconv.AppendInt(line, int64(i)-int64(o), 10)
+		line = strconv.AppendInt(line, int64(op)-int64(o), 10)
 	}
 	return append(line, ']')
 }

@@ -2,11 +2,10 @@ package tracecat
 
 import (
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag/gen/pattern"
-	"github.com/tracedag/tracedag/formats/format"
-	"github.com/tracedag/tracedag/internal/cli"
 )
 
 // BenchmarkListOps lists a ring of sends, receives and computations.
@@ -15,18 +14,20 @@ func BenchmarkListOps(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &cli.Read{Trace: t, Format: &format.Format{Name: "test"}}
-	list := func(v view) func(*testing.B) {
+	s := session(t)
+	s.Stdout = io.Discard
+	list := func(args ...string) func(*testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := v.listOps(io.Discard, r); err != nil {
-					b.Fatal(err)
+				s.Stdin = strings.NewReader("something")
+				if got := s.Run(New, args...); got.Status != 0 {
+					b.Fatal(got.Stderr)
 				}
 			}
 			b.ReportMetric(float64(t.Ops())*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 		}
 	}
-	b.Run("text", list(view{ops: true, head: -1}))
-	b.Run("json", list(view{ops: true, head: -1, json: true}))
+	b.Run("text", list("--ops"))
+	b.Run("json", list("--ops", "--json"))
 }

@@ -244,16 +244,21 @@ func (s *summary) writeProvenance(t textTable) {
 		}
 		t.row(name, "%s %s%s", plain(p.Program), plain(p.Version), seed)
 		if len(p.Command) > 0 {
-			words := make([]string, len(p.Command))
-			for k, word := range p.Command {
-				words[k] = shellWord(word)
-			}
-			t.row("  command", "%s", strings.Join(words, " "))
+			t.row("  command", "%s", commandText(p.Command))
 		}
 		for _, in := range p.Inputs {
 			t.row("  input", "%s sha256:%s", plain(in.Name), plain(in.SHA256))
 		}
 	}
+}
+
+// commandText returns a command as a shell reads it.
+func commandText(command []string) string {
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = shellWord(word)
+	}
+	return strings.Join(words, " ")
 }
 
 // shellWord returns s quoted for a shell.
@@ -282,7 +287,12 @@ func amount(total dag.Total) string {
 
 // formatSize formats a number of bytes of any length.
 func formatSize(bytes dag.Total) string {
-	if !bytes.Fits() {
+	return sizeOf(bytes.Big())
+}
+
+// sizeOf formats a number of bytes of any length.
+func sizeOf(bytes *big.Int) string {
+	if !bytes.IsInt64() {
 		return bytes.String() + "B"
 	}
 	return units.FormatSize(bytes.Int64())
