@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim/event"
 )
 
@@ -220,6 +221,9 @@ func (a *Actor) start(i uint32) {
 		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
 		a.e.ready[i] = underWay
+		if a.e.timeline != nil {
+			a.e.sentAt[i], a.e.begun[i] = end, end
+		}
 		a.started(i, begin)
 		if a.e.leavesEnd(op) {
 			a.totals.open++
@@ -234,6 +238,7 @@ func (a *Actor) start(i uint32) {
 	case op.Flags&IsRecv != 0:
 		a.totals.open++
 		a.started(i, a.now)
+		a.e.ready[i] = a.now
 		if m := a.e.matchers[a.at].Post(i, op); m != NoOp {
 			a.meet(i, m)
 		}
@@ -241,7 +246,7 @@ func (a *Actor) start(i uint32) {
 		a.started(i, a.now)
 		a.ended(i, a.now)
 	default:
-		begin, end := a.occupy(i, op, CalcSpan, op.Size)
+		begin, end := a.occupy(i, op, workSpan(op), op.Size)
 		a.started(i, begin)
 		a.ended(i, end)
 	}
@@ -278,9 +283,25 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 	}
 	*free = end
 	if a.e.timeline != nil {
-		a.e.timeline.Span(Span{Kind: kind, Rank: a.at, Stream: uint32(op.Stream), Op: i, Start: begin, End: end})
+		a.span(i, op, kind, begin, end)
 	}
 	return begin, end
+}
+
+// span reports a span to the timeline.
+func (a *Actor) span(i uint32, op *Op, kind SpanKind, begin, end uint64) {
+	a.e.timeline.Span(Span{Kind: kind, Rank: op.Rank, Stream: a.e.p.Stream(op), Op: i, Start: begin, End: end})
+}
+
+// workSpan returns the kind of span of an op compiled like a calc.
+func workSpan(op *Op) SpanKind {
+	switch dag.Kind(op.Match) {
+	case dag.Mem:
+		return MemSpan
+	case dag.IO:
+		return IOSpan
+	}
+	return CalcSpan
 }
 
 // started reports the start of op i at time t to its start dependents.
@@ -350,6 +371,9 @@ func (a *Actor) meet(i, m uint32) {
 	}
 	*arrival = awaited
 	if send.Size > a.e.host.Rendezvous {
+		if a.e.timeline != nil {
+			a.e.begun[m] = max(a.e.begun[m], a.now)
+		}
 		a.e.network.Grant(a, m, a.now)
 	}
 }
@@ -363,7 +387,11 @@ func (a *Actor) Sent(m uint32, t uint64) {
 		return
 	}
 	a.totals.open--
-	a.e.p.Ops[m].Flags |= hasEnded
+	op := &a.e.p.Ops[m]
+	op.Flags |= hasEnded
+	if a.e.timeline != nil {
+		a.span(m, op, WaitSpan, min(a.e.sentAt[m], t), t)
+	}
 	a.ended(m, t)
 }
 
@@ -399,10 +427,14 @@ func (a *Actor) receive(i uint32) {
 	op := &a.e.p.Ops[i]
 	m := op.Link()
 	send := &a.e.p.Ops[m]
+	if a.e.timeline != nil {
+		a.span(i, op, WaitSpan, a.e.ready[i], a.now)
+	}
 	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
 	if a.e.timeline != nil {
-		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i, Start: a.e.sentAt[m],
-			End: a.now, Arrived: min(a.now, a.e.ready[m]), Bytes: send.Size})
+		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i,
+			Begun: min(a.e.begun[m], a.e.sentAt[m]), Start: a.e.sentAt[m], End: a.now,
+			Arrived: min(a.now, a.e.ready[m]), Bytes: send.Size})
 	}
 	a.totals.open--
 	op.Flags |= hasEnded

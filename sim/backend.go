@@ -176,21 +176,9 @@ type RunOptions struct {
 	Context  context.Context // ends the run early; see [Interrupted]. nil: no limit
 	Settings []param.Setting // parameters that replace the backend's configuration at a point of a sweep
 	Timeline Timeline        // receives the run; nil: none
-	OpEnded  OpEnded         // called when an op completes, by backends without timelines only; nil: none
 	Progress func(ops int64) // receives the number of ops run since the last call; nil: none
 	Threads  int             // worker threads, which do not change results; 0: one thread
 	Files    bool            // write the files named by parameters
-}
-
-// OpEnded receives an op, identified by rank and index, with its issue and end times in the backend's unit.
-type OpEnded func(rank, op int, issued, ended uint64)
-
-// OpTimes are the start and end times of all ops of a run.
-type OpTimes interface {
-	Ops(rank int) int
-	Ran(rank, op int) bool
-	Start(rank, op int) dag.Time
-	End(rank, op int) dag.Time
 }
 
 // TimelineWriter is implemented by backends that write timelines ([Traits.Timelines]). NewTimeline returns a writer for

@@ -20,9 +20,9 @@ type ChromeTimeline struct {
 
 	w     *bufio.Writer
 	trace *dag.Trace
-	p     *Program
+	l     *Layout
 	begun []uint64 // by send or receive op: start of its slice; unknown before
-	lane  []uint32 // by send or receive op: its stream
+	lane  []int32  // by send or receive op: its stream
 	sends []uint32 // by receive op whose message preceded its slice: the message's send; NoOp otherwise
 	line  []byte
 }
@@ -35,43 +35,44 @@ func NewChromeTimeline(w io.Writer, t *dag.Trace) *ChromeTimeline {
 }
 
 // Begin writes the names of processes and threads.
-func (c *ChromeTimeline) Begin(p *Program) {
-	c.p = p
-	c.begun = make([]uint64, p.NumOps())
-	c.lane = make([]uint32, p.NumOps())
-	c.sends = make([]uint32, p.NumOps())
+func (c *ChromeTimeline) Begin(l *Layout) {
+	c.l = l
+	c.begun = make([]uint64, l.NumOps())
+	c.lane = make([]int32, l.NumOps())
+	c.sends = make([]uint32, l.NumOps())
 	for i := range c.begun {
 		c.begun[i], c.sends[i] = unknown, NoOp
 	}
 	c.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
-	for rank := range p.Ranks() {
+	for rank := range l.Ranks() {
 		if rank > 0 {
 			c.w.WriteByte(',')
 		}
 		fmt.Fprintf(c.w, "\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"rank %d"}}`, rank, rank)
 		fmt.Fprintf(c.w, ",\n"+`{"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}}`, rank, rank)
-		named := make(map[uint16]bool)
-		for i := p.Start[rank]; i < p.Start[rank+1]; i++ {
-			if op := &p.Ops[i]; !named[op.Stream] {
-				named[op.Stream] = true
+		named := make(map[int32]bool)
+		streams := &c.trace.Ranks[rank].Stream
+		for i := range l.Start[rank+1] - l.Start[rank] {
+			if stream := streams.At(int(i)); !named[stream] {
+				named[stream] = true
 				fmt.Fprintf(c.w, ",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"stream %d"}}`,
-					rank, p.Stream(op), p.Stream(op))
+					rank, stream, stream)
 			}
 		}
 	}
 }
 
-// Span writes a slice, except for noise of length 0.
+// Span writes a slice of a busy stream, except for noise and calcs of length 0.
 func (c *ChromeTimeline) Span(s Span) {
-	if s.Kind == NoiseSpan && s.Start == s.End {
+	if !s.Kind.Busy() || s.Start == s.End && (s.Kind == NoiseSpan || s.Kind == CalcSpan) {
 		return
 	}
-	r, i := c.trace.Ranks[c.p.Ops[s.Op].Rank], c.p.Index(s.Op)
+	r, i := c.trace.Ranks[s.Rank], c.l.Index(s.Rank, s.Op)
 	name, peer := r.Name.At(i), int64(r.Peer.At(i))
 	c.line = append(c.line[:0], ",\n"+`{"ph":"X","pid":`...)
 	c.line = strconv.AppendUint(c.line, uint64(s.Rank), 10)
 	c.line = append(c.line, `,"tid":`...)
-	c.line = strconv.AppendInt(c.line, int64(c.p.StreamNumber(s.Rank, s.Stream)), 10)
+	c.line = strconv.AppendInt(c.line, int64(s.Stream), 10)
 	c.line = append(c.line, `,"ts":`...)
 	c.line = c.microseconds(c.line, s.Start)
 	c.line = append(c.line, `,"dur":`...)
@@ -124,6 +125,9 @@ func (c *ChromeTimeline) Span(s Span) {
 
 // Transfer writes an arrow once the slices at both ends are known.
 func (c *ChromeTimeline) Transfer(t Transfer) {
+	if t.Recv == NoOp {
+		return
+	}
 	if c.begun[t.Recv] == unknown {
 		c.sends[t.Recv] = t.Send
 		return
@@ -139,15 +143,15 @@ func (c *ChromeTimeline) arrow(send, recv uint32) {
 		phase string
 		op    uint32
 	}{{`s"`, send}, {`f","bp":"e"`, recv}} {
-		op := &c.p.Ops[end.op]
+		rank := c.l.Rank(end.op)
 		c.line = append(c.line[:0], ",\n"+`{"ph":"`...)
 		c.line = append(c.line, end.phase...)
 		c.line = append(c.line, `,"name":"message","cat":"message","id":`...)
 		c.line = strconv.AppendUint(c.line, uint64(send), 10)
 		c.line = append(c.line, `,"pid":`...)
-		c.line = strconv.AppendUint(c.line, uint64(op.Rank), 10)
+		c.line = strconv.AppendUint(c.line, uint64(rank), 10)
 		c.line = append(c.line, `,"tid":`...)
-		c.line = strconv.AppendInt(c.line, int64(c.p.StreamNumber(op.Rank, c.lane[end.op])), 10)
+		c.line = strconv.AppendInt(c.line, int64(c.lane[end.op]), 10)
 		c.line = append(c.line, `,"ts":`...)
 		c.line = c.microseconds(c.line, c.begun[end.op])
 		c.line = append(c.line, '}')
@@ -157,7 +161,7 @@ func (c *ChromeTimeline) arrow(send, recv uint32) {
 
 // microseconds appends a time in microseconds, exact to the picosecond.
 func (c *ChromeTimeline) microseconds(b []byte, t uint64) []byte {
-	perMicrosecond := uint64(dag.Microsecond / c.p.Unit)
+	perMicrosecond := uint64(dag.Microsecond / c.l.Unit)
 	b = strconv.AppendUint(b, t/perMicrosecond, 10)
 	if rest := t % perMicrosecond; rest != 0 {
 		b = append(b, '.')

@@ -97,7 +97,10 @@ type Engine struct {
 	ready []uint64
 
 	number []uint32 // by send op: index among the messages of its pair of ranks; nil if Ordered
-	sentAt []uint64 // by send op: time at which its message entered the network; nil without a timeline
+
+	// By send op, nil without a timeline: the time at which its message entered the network, the end of its overhead
+	// before, and Transfer.Begun.
+	sentAt, begun []uint64
 }
 
 // NewEngine returns an engine that runs p over the network on at most the given number of threads. With a timeline or
@@ -114,7 +117,7 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 		e.threads = 1
 	}
 	if timeline != nil {
-		e.sentAt = make([]uint64, p.NumOps())
+		e.sentAt, e.begun = make([]uint64, p.NumOps()), make([]uint64, p.NumOps())
 	}
 	if !network.Ordered() {
 		e.number = make([]uint32, p.NumOps())

@@ -155,6 +155,11 @@ func (p *Program) Clone() *Program {
 	return &c
 }
 
+// Layout returns the numbering of the ops for timelines.
+func (p *Program) Layout() *Layout {
+	return &Layout{Unit: p.Unit, Start: p.Start}
+}
+
 // NumOps returns the number of ops.
 func (p *Program) NumOps() int {
 	return len(p.Ops)

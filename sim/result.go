@@ -38,7 +38,6 @@ type Result struct {
 	Settings string    `json:"-"` // parameters in one line for the summary; "": none
 	Sections []Section `json:"-"` // results beyond the common fields
 	Cells    []string  `json:"-"` // values of Traits.Columns for sweep tables
-	Times    OpTimes   `json:"-"` // times of all ops; nil: not recorded
 }
 
 // Clock is a time reported by a backend, in ticks of Unit. A backend that reproduces a simulator with wrapping clocks

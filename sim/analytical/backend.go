@@ -369,7 +369,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	values := r.b.parametersOf(&network, &system)
 	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory,
 		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes,
-		Node: r.node, Tensors: r.localMem.tensors(), Ended: o.OpEnded, Progress: o.Progress})
+		Node: r.node, Tensors: r.localMem.tensors(), Timeline: o.Timeline, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err
 	}

@@ -96,6 +96,7 @@ func (c *compiler) compile() error {
 			return err
 		}
 	}
+	c.g.streams = slices.Clone(c.streams)
 	c.dependencies()
 	c.g.tags = used(c.r.Tag, n)
 	c.g.flops = used(c.r.Flops, n)

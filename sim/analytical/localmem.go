@@ -71,8 +71,8 @@ func (e *engine) hasEnded(r int32, i uint32) {
 	if e.o.Tensors != nil {
 		t.ended = append(t.ended, use{t.issued[i], e.queue.now, int(i)})
 	}
-	if e.o.Ended != nil {
-		e.o.Ended(int(r), int(i), t.issued[i], e.queue.now)
+	if e.layout != nil {
+		e.reportOp(r, i, t.issued[i])
 	}
 }
 

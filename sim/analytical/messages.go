@@ -51,6 +51,9 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 	} else {
 		e.matcher.send(k, m)
 	}
+	if e.layout != nil {
+		e.departs(m)
+	}
 	e.messages++
 	var carry uint64
 	e.bytesLow, carry = bits.Add64(e.bytesLow, size, 0)
@@ -97,12 +100,18 @@ func (e *engine) meetOrWait(k *key, ev event) {
 	if m == 0 || !e.matcher.messages[m].there {
 		return
 	}
+	if ev.kind() == recvMet {
+		e.transferred(m, ev.number())
+	}
 	e.matcher.forget(m)
 	e.queue.addNow(ev)
 }
 
 // transmit injects a message into the network.
 func (e *engine) transmit(i uint32) {
+	if int(i) < len(e.flights) {
+		e.flights[i].start = e.queue.now
+	}
 	m := &e.matcher.messages[i]
 	if e.links.linked && m.from != m.to {
 		e.enterLink(i)
@@ -173,6 +182,9 @@ func (e *engine) arrive(i uint32) {
 	m := &e.matcher.messages[i]
 	m.there = true
 	meets, from, sender := m.meets, m.from, m.sender
+	if e.layout != nil {
+		e.arrives(i)
+	}
 	switch {
 	case m.custom:
 		e.endCustom(from, sender)
@@ -188,6 +200,9 @@ func (e *engine) arrive(i uint32) {
 	}
 	if meets == 0 {
 		return
+	}
+	if meets.kind() == recvMet {
+		e.transferred(i, meets.number())
 	}
 	e.matcher.forget(i)
 	switch r, k := meets.npu(), meets.number(); meets.kind() {

@@ -72,6 +72,7 @@ type graph struct {
 	waits      []uint32 // by op: number of its dependencies
 	roots      []uint32 // ops without dependencies
 	lanes      int
+	streams    []int32 // by lane from laneStreams on: stream of the rank
 
 	// Nil if all values are 0.
 	tags     []int64

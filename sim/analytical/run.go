@@ -26,9 +26,8 @@ type Options struct {
 	Node func(rank, op int) uint64
 	// Tensors returns the tensors that an op reads and writes in the memory of its NPU, for Result.LocalMem. It is
 	// called after all ops have run. It may be nil.
-	Tensors func(rank, op int) (reads, writes []Tensor, err error)
-	// Ended is called for each op that ended, with its issue and end in nanoseconds. It may be nil.
-	Ended    func(rank, op int, issued, ended uint64)
+	Tensors  func(rank, op int) (reads, writes []Tensor, err error)
+	Timeline sim.Timeline    // receives the run; nil: none
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 }
@@ -46,6 +45,8 @@ type engine struct {
 	servers []server
 	buses   *buses    // nil: none
 	opTimes []opTimes // by NPU; nil: not needed
+	layout  *sim.Layout
+	flights []flight // by message; nil without a timeline
 
 	collectives
 	runs          []customRun // by NPU; nil: none
@@ -161,8 +162,14 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if o.System.SharedBus != nil {
 		e.buses = newBuses(o.System.SharedBus, n)
 	}
-	if o.Tensors != nil || o.Ended != nil {
+	if o.Tensors != nil || o.Timeline != nil {
 		e.opTimes = newOpTimes(p.graphs)
+	}
+	if o.Timeline != nil {
+		if e.layout, err = p.layout(); err != nil {
+			return nil, err
+		}
+		o.Timeline.Begin(e.layout)
 	}
 	if e.wild = findWildcards(p); e.wild != nil && e.system.Rendezvous {
 		return nil, errWildRendezvous

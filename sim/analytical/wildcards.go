@@ -96,6 +96,7 @@ func (w *wildcards) deliver(e *engine, m uint32) {
 		if posted[i].takes(d, from) {
 			op := posted[i].op
 			w.posted[to] = append(posted[:i], posted[i+1:]...)
+			e.transferred(m, op)
 			w.forget(e, m)
 			e.end(to, op)
 			return
@@ -126,6 +127,7 @@ func (e *engine) recvAny(r int32, n *npu, o *op, i uint32) {
 	for k, m := range w.unexpected[r] {
 		if want.takes(&w.details[m], e.matcher.messages[m].from) {
 			w.unexpected[r] = append(w.unexpected[r][:k], w.unexpected[r][k+1:]...)
+			e.transferred(m, i)
 			w.forget(e, m)
 			e.queue.addNow(newEvent(recvMet, r, i))
 			return

@@ -126,7 +126,7 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	n.warnBuffers(warn)
 	n.warnRates(o.Rates, warn)
 	if o.Timeline != nil {
-		o.Timeline.Begin(p)
+		o.Timeline.Begin(p.Layout())
 	}
 	started := time.Now()
 	c := &coupling{ctx: o.Context, n: n, p: p, hosts: hosts, cycle: uint64(o.Params.Cycle), c: &o.Params.Coupling,

@@ -111,10 +111,9 @@ func TestReference(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s@%d", c.name, c.load), func(t *testing.T) {
-			var all []*Report
+			var all [runs]*Report
 			var wait sync.WaitGroup
 			for seed := range int64(runs) {
-				all = append(all, nil)
 				wait.Go(func() {
 					net, p, traffic := configure(t, c.name)
 					traffic.Load, p.Seed = float64(c.load)/100, seed+1

@@ -73,7 +73,9 @@ func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	times := r.replay.Timeline()
-	result.Times = times
+	if o.Timeline != nil {
+		times.report(o.Timeline)
+	}
 	path := times.CriticalPath()
 	s := sim.Section{
 		Key: "critical_path", Value: pathJSON{path, r.b.criticalPath}, At: sim.Late,

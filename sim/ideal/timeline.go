@@ -85,3 +85,40 @@ func (t *Timeline) end(i uint32) dag.Time {
 	}
 	return dag.Time(t.ready[i] + op.Size)
 }
+
+// report reports the run to a timeline.
+func (t *Timeline) report(to sim.Timeline) {
+	to.Begin(t.program.Layout())
+	for i := range uint32(t.program.NumOps()) {
+		op := &t.program.Ops[i]
+		if op.Flags&started == 0 {
+			continue
+		}
+		s := sim.Span{Rank: op.Rank, Stream: t.program.Stream(op), Op: i, Start: t.ready[i], End: t.ready[i]}
+		kind := t.program.Kind(i)
+		if t.hasEnded(i) {
+			s.End = uint64(t.end(i))
+		} else if kind == dag.Coll || kind == dag.Recv {
+			continue
+		}
+		switch kind {
+		case dag.Send:
+			s.Kind = sim.SendSpan
+		case dag.Recv:
+			s.Kind = sim.WaitSpan
+			to.Span(s)
+			s.Kind, s.Start = sim.RecvSpan, s.End
+			m := op.Link()
+			sent, send := t.ready[m], &t.program.Ops[m]
+			to.Transfer(sim.Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i, Begun: sent, Start: sent,
+				End: s.End, Arrived: sent, Bytes: send.Size})
+		case dag.Coll:
+			s.Kind = sim.CollWaitSpan
+		case dag.Mem:
+			s.Kind = sim.MemSpan
+		case dag.IO:
+			s.Kind = sim.IOSpan
+		}
+		to.Span(s)
+	}
+}

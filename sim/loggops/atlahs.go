@@ -226,6 +226,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 // recv returns the reason if the reference aborts, and "" otherwise.
 func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.run(op)
+	s.depart(i, t)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	c := s.channel[i]
 	m := s.unexpected[c].Head
@@ -244,10 +245,9 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	nic := max(*gs, t) + s.n.g
 	end := nic + s.n.o + x*s.n.O
 	*cpu, *gr = end, nic
-	send := &s.p.Ops[m]
 	if size > uint64(s.n.S) {
 		s.releaseSend(end, nic, m, op.Rank, op)
-		s.transfer(op.Rank, send.Rank, m, i, t, size) // the reference swaps the ends here
+		s.transfer(m, i, true, t, size)
 	}
 	s.ready = s.done(end, s.dependents(i), s.ready)
 	s.flush(s.remote)
@@ -262,7 +262,7 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	if i == sim.NoOp {
 		s.arrived[m] = t
 		s.unexpected[c].Put(s.p.Ops, m)
-		s.depart(m, t)
+		s.arrivedEarly(m, send, t)
 		return nil
 	}
 	recv := &s.p.Ops[i]
@@ -289,7 +289,7 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	s.flush(s.ready)
 	s.flush(s.remote)
 	received := t + s.n.o + max(x*s.n.O, wire) // the reference draws the cost of loggopsim, not the charged one
-	s.transfer(send.Rank, host, m, i, t, size)
+	s.transfer(m, i, false, t, size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+wire-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
 	return nil

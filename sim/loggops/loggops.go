@@ -98,7 +98,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	}
 	r.used = true
 	if o.Timeline != nil {
-		o.Timeline.Begin(p)
+		o.Timeline.Begin(p.Layout())
 	}
 	started := time.Now()
 	out, err := r.replay(p, o)

@@ -33,8 +33,8 @@ type reference struct {
 	remote []uint32 // ops of the event's other host that became ready
 	after  []uint32 // scratch space of dependents
 
-	// By send op: its start and, once its message is unexpected, the message's arrival, as in the references; nil
-	// without a timeline.
+	// By send op: its start and, once its message is unexpected, the message's arrival, as in the references; by receive
+	// op: its post; nil without a timeline.
 	departed []uint64
 }
 
@@ -228,9 +228,19 @@ func (r *reference) outcome(unexpected, posted [][]uint32) *outcome {
 	return o
 }
 
-// depart records the departure time of message m for the timeline.
+// depart records the departure time of message m, or the post of receive m, for the timeline.
 func (r *reference) depart(m uint32, t uint64) {
 	if r.departed != nil {
+		r.departed[m] = t
+	}
+}
+
+// arrivedEarly records, for the timeline, the arrival at time t of message m without a posted receive.
+func (r *reference) arrivedEarly(m uint32, send *sim.Op, t uint64) {
+	if r.timeline != nil {
+		start := r.departed[m] + r.n.o
+		r.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: uint32(send.Peer), Send: m, Recv: sim.NoOp,
+			Begun: start, Start: start, End: t, Arrived: t, Bytes: send.Size})
 		r.departed[m] = t
 	}
 }
@@ -238,15 +248,19 @@ func (r *reference) depart(m uint32, t uint64) {
 // span reports a span to the timeline, if any.
 func (r *reference) span(kind sim.SpanKind, host uint32, stream uint16, op uint32, start, end uint64) {
 	if r.timeline != nil {
-		r.timeline.Span(sim.Span{Kind: kind, Rank: host, Stream: uint32(stream), Op: op, Start: start, End: end})
+		r.timeline.Span(sim.Span{Kind: kind, Rank: host, Stream: r.p.StreamNumber(host, uint32(stream)), Op: op,
+			Start: start, End: end})
 	}
 }
 
-// transfer reports a transfer to the timeline, if any. Source and target are those of the reference.
-func (r *reference) transfer(source, target, send, recv uint32, end, bytes uint64) {
+// transfer reports a transfer to the timeline, if any. If the message arrived before its receive was posted, the
+// reference swaps the ends.
+func (r *reference) transfer(send, recv uint32, early bool, end, bytes uint64) {
 	if r.timeline != nil {
-		r.timeline.Transfer(sim.Transfer{Source: source, Target: target, Send: send, Recv: recv,
-			Start: r.departed[send] + r.n.o, End: end, Arrived: end, Bytes: bytes})
+		op, start := &r.p.Ops[recv], r.departed[send]+r.n.o
+		r.timeline.Transfer(sim.Transfer{Source: r.p.Ops[send].Rank, Target: op.Rank, Send: send, Recv: recv,
+			Begun: start, Start: start, End: end, Arrived: end, Bytes: bytes, Swapped: early})
+		r.span(sim.WaitSpan, op.Rank, op.Stream, recv, min(r.departed[recv], end), end)
 	}
 }
 

@@ -41,12 +41,12 @@ type accessTimes struct {
 	unit       dag.Time
 }
 
-func (a *accessTimes) Begin(p *sim.Program) {
-	a.unit = p.Unit
-	a.access = make([]uint32, p.NumOps())
+func (a *accessTimes) Begin(l *sim.Layout) {
+	a.unit = l.Unit
+	a.access = make([]uint32, l.NumOps())
 	for rank := range a.trace.Ranks {
 		a.eachOp(rank, func(op int, access uint32) {
-			a.access[p.Start[rank]+uint32(op)] = access + 1
+			a.access[l.Start[rank]+uint32(op)] = access + 1
 			a.extend(access)
 			a.known[access] = true
 		})
@@ -64,7 +64,7 @@ func (a *accessTimes) eachOp(rank int, found func(op int, access uint32)) {
 }
 
 func (a *accessTimes) Span(s sim.Span) {
-	if access := a.access[s.Op]; access != 0 {
+	if access := a.access[s.Op]; access != 0 && s.Kind != sim.WaitSpan {
 		a.add(access-1, s.Start, s.End)
 	}
 }
@@ -80,14 +80,10 @@ func (a *accessTimes) extend(access uint32) {
 	}
 }
 
-func (a *accessTimes) Transfer(sim.Transfer)         {}
-func (a *accessTimes) End() error                    { return nil }
-func (a *accessTimes) OpEnded(_, _ int, _, _ uint64) {}
+func (a *accessTimes) Transfer(sim.Transfer) {}
+func (a *accessTimes) End() error            { return nil }
 
 func (a *accessTimes) Finish(r *sim.Result) {
-	if r.Times != nil {
-		a.from(r.Times)
-	}
 	io := a.latency(r.Complete)
 	if io == nil {
 		return
@@ -96,18 +92,6 @@ func (a *accessTimes) Finish(r *sim.Result) {
 		sim.Rowf("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count,
 			dag.Time(math.Round(io.Mean)), io.P50, io.P99, io.P999, io.Max),
 	}})
-}
-
-// from reads the times from a backend that records the times of all ops.
-func (a *accessTimes) from(times sim.OpTimes) {
-	a.unit = dag.Picosecond
-	for rank := range a.trace.Ranks {
-		a.eachOp(rank, func(op int, access uint32) {
-			if times.Ran(rank, op) {
-				a.add(access, uint64(times.Start(rank, op)), uint64(times.End(rank, op)))
-			}
-		})
-	}
 }
 
 // latency returns the distribution of the latencies, or nil if there are none. In a complete run, an access without

@@ -112,11 +112,10 @@ type comparer struct {
 	start []dag.Time // by rank: start of its job
 }
 
-func (c *comparer) Begin(*sim.Program)            {}
-func (c *comparer) Span(sim.Span)                 {}
-func (c *comparer) Transfer(sim.Transfer)         {}
-func (c *comparer) End() error                    { return nil }
-func (c *comparer) OpEnded(_, _ int, _, _ uint64) {}
+func (c *comparer) Begin(*sim.Layout)     {}
+func (c *comparer) Span(sim.Span)         {}
+func (c *comparer) Transfer(sim.Transfer) {}
+func (c *comparer) End() error            { return nil }
 
 func (c *comparer) Finish(r *sim.Result) {
 	compared := c.compare(r.Finish)

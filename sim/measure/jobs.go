@@ -31,12 +31,9 @@ type job struct {
 type jobRank struct {
 	jobs   []int32    // jobs with ops on the rank, ascending
 	place  dag.Narrow // by op: index of its job in jobs
-	kinds  []dag.Kind // by op: its kind, or joins
+	joins  []bool     // by op: a calc of length 0, which may join several jobs, so it belongs to none
 	shared bool       // several jobs use the rank
 }
-
-// joins replaces the kind of calcs of length 0: they may join several jobs, so they belong to none.
-const joins dag.Kind = dag.NumKinds
 
 // NewJobs returns the jobs of a trace with the given number of ranks, or nil if it has none.
 func NewJobs(meta dag.Meta, ranks int, parts []Part) *Jobs {
@@ -87,19 +84,17 @@ func (j *jobRank) observe(r *dag.Rank, jobs int) error {
 	slices.Sort(changes)
 	j.jobs = slices.Clip(slices.Compact(changes))
 	j.shared = len(j.jobs) > 1
+	j.joins = make([]bool, r.Len())
+	for i, kind := range r.Kind {
+		j.joins[i] = kind == dag.Calc && (r.Subkind.At(i) == dag.Marker ||
+			int64(r.Duration.At(i))|r.Flops.At(i)|r.Bytes.At(i) == 0)
+	}
 	if j.place = (dag.Narrow{}); j.shared {
 		for i, job := range of {
 			at, _ := slices.BinarySearch(j.jobs, job)
 			of[i] = int32(at)
 		}
 		j.place.SetRange(0, of)
-	}
-	j.kinds = slices.Clone(r.Kind)
-	for i, kind := range j.kinds {
-		if kind == dag.Calc && (r.Subkind.At(i) == dag.Marker ||
-			int64(r.Duration.At(i))|r.Flops.At(i)|r.Bytes.At(i) == 0) {
-			j.kinds[i] = joins
-		}
 	}
 	return nil
 }
@@ -111,9 +106,9 @@ func (t *Jobs) Recorder() Observer {
 
 // jobTimes records the times of a trace's jobs, in the backend's unit.
 type jobTimes struct {
-	jobs    *Jobs
-	program *sim.Program
-	ranks   [][]jobActivity // by rank, then as in jobRank.jobs
+	jobs   *Jobs
+	layout *sim.Layout
+	ranks  [][]jobActivity // by rank, then as in jobRank.jobs
 }
 
 // jobActivity is the activity of a job on a rank.
@@ -138,78 +133,43 @@ func (t *jobTimes) of(rank, op int) *jobActivity {
 	return &t.ranks[rank][t.jobs.ranks[rank].place.At(op)]
 }
 
-// ofNumber is of for an op number of the program.
-func (t *jobTimes) ofNumber(i uint32) *jobActivity {
-	return t.of(int(t.program.Ops[i].Rank), t.program.Index(i))
-}
-
-func (t *jobTimes) Begin(p *sim.Program) {
-	t.program = p
+func (t *jobTimes) Begin(l *sim.Layout) {
+	t.layout = l
 }
 
 func (t *jobTimes) Span(s sim.Span) {
-	a, op := t.ofNumber(s.Op), &t.program.Ops[s.Op]
-	switch {
-	case s.Kind == sim.NoiseSpan:
+	op := t.layout.Index(s.Rank, s.Op)
+	a := t.of(int(s.Rank), op)
+	switch s.Kind {
+	case sim.NoiseSpan:
 		a.end = max(a.end, s.End)
-	case op.IsMessage():
-		a.ran(s.Start, s.End, s.Kind == sim.SendSpan)
-		a.comm.add(s.Start, s.End)
-	case op.Size > 0:
+	case sim.CalcSpan:
+		if !t.jobs.ranks[s.Rank].joins[op] {
+			a.ran(s.Start, s.End, true)
+			a.compute.add(s.Start, s.End)
+		}
+	case sim.MemSpan, sim.IOSpan:
 		a.ran(s.Start, s.End, true)
-		a.compute.add(s.Start, s.End)
+	case sim.WaitSpan:
+	default:
+		a.ran(s.Start, s.End, s.Kind != sim.RecvSpan)
+		a.comm.add(s.Start, s.End)
 	}
 }
 
 func (t *jobTimes) Transfer(m sim.Transfer) {
-	for _, op := range [...]uint32{m.Send, m.Recv} {
-		t.ofNumber(op).comm.add(m.Start, m.Arrived)
+	t.of(int(m.Source), t.layout.Index(m.Source, m.Send)).comm.add(m.Start, m.Arrived)
+	if m.Recv != sim.NoOp {
+		t.of(int(m.Target), t.layout.Index(m.Target, m.Recv)).comm.add(m.Start, m.Arrived)
 	}
 }
 
 func (t *jobTimes) End() error { return nil }
 
 func (t *jobTimes) Finish(r *sim.Result) {
-	if r.Times != nil {
-		t.from(r.Times)
-	}
 	outcomes := t.outcomes(r)
 	r.Sections = slices.Insert(r.Sections, 0, sim.Section{Key: "jobs", Value: outcomes, At: sim.Early})
 	r.Add(sim.Section{Tables: func(w io.Writer) { printJobs(w, outcomes) }})
-}
-
-// OpEnded records an op on a backend without timelines: the op runs from its issue to its end.
-func (t *jobTimes) OpEnded(rank, op int, issued, ended uint64) {
-	a, kind := t.of(rank, op), t.jobs.ranks[rank].kinds[op]
-	if kind == joins {
-		return
-	}
-	a.ran(issued, ended, kind != dag.Recv)
-	switch kind {
-	case dag.Calc:
-		a.compute.add(issued, ended)
-	case dag.Send, dag.Recv, dag.Coll:
-		a.comm.add(issued, ended)
-	}
-}
-
-// from reads the times from a backend that records the times of all ops. Messages take no time there, even if their
-// receive waited for them.
-func (t *jobTimes) from(ops sim.OpTimes) {
-	for rank := range t.ranks {
-		for op := range ops.Ops(rank) {
-			if !ops.Ran(rank, op) {
-				continue
-			}
-			start, end := uint64(ops.Start(rank, op)), uint64(ops.End(rank, op))
-			switch kind := t.jobs.ranks[rank].kinds[op]; kind {
-			case dag.Send, dag.Recv:
-				t.of(rank, op).ran(start, end, kind == dag.Send)
-			default:
-				t.OpEnded(rank, op, start, end)
-			}
-		}
-	}
 }
 
 // ran records the times of an op other than a calc of length 0. Receives do not set the start: they may have waited for

@@ -6,11 +6,9 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// Observer follows a run and adds to its result. Backends with timelines call the methods of [sim.Timeline]. Other
-// backends call OpEnded, or record the times of all ops in the result.
+// Observer follows a run and adds to its result.
 type Observer interface {
 	sim.Timeline
-	OpEnded(rank, op int, issued, ended uint64)
 	Finish(r *sim.Result)
 }
 
@@ -18,8 +16,7 @@ type Observer interface {
 // the timeline.
 func Run(replay sim.Replay, o sim.RunOptions, observers ...Observer) (*sim.Result, error) {
 	if len(observers) > 0 {
-		all := &fanOut{observers: observers, next: o.Timeline, opEnded: o.OpEnded}
-		o.Timeline, o.OpEnded = all, all.ended
+		o.Timeline = &fanOut{observers: observers, next: o.Timeline}
 	}
 	r, err := replay.Run(o)
 	if err != nil {
@@ -35,15 +32,14 @@ func Run(replay sim.Replay, o sim.RunOptions, observers ...Observer) (*sim.Resul
 type fanOut struct {
 	observers []Observer
 	next      sim.Timeline // the caller's timeline; nil: none
-	opEnded   sim.OpEnded
 }
 
-func (a *fanOut) Begin(p *sim.Program) {
+func (a *fanOut) Begin(l *sim.Layout) {
 	for _, o := range a.observers {
-		o.Begin(p)
+		o.Begin(l)
 	}
 	if a.next != nil {
-		a.next.Begin(p)
+		a.next.Begin(l)
 	}
 }
 
@@ -70,13 +66,4 @@ func (a *fanOut) End() error {
 		return nil
 	}
 	return a.next.End()
-}
-
-func (a *fanOut) ended(rank, op int, issued, ended uint64) {
-	for _, o := range a.observers {
-		o.OpEnded(rank, op, issued, ended)
-	}
-	if a.opEnded != nil {
-		a.opEnded(rank, op, issued, ended)
-	}
 }

@@ -41,7 +41,7 @@ type atlahs struct {
 
 	messages int64
 	bytes    uint64
-	sentAt   []uint64 // by message: time of its handover; nil without a timeline
+	sentAt   []uint64 // by send: time of its handover; by receive: of its post; nil without a timeline
 }
 
 // Kinds of entries in atlahs.queue.
@@ -249,8 +249,7 @@ func (s *atlahs) calc(i uint32, op *sim.Op, now uint64) {
 	s.running++
 	s.n.at(s.n.now+length*1000, driverEvent, calcTimer)
 	if s.timeline != nil {
-		s.timeline.Span(sim.Span{Kind: sim.CalcSpan, Rank: op.Rank, Stream: uint32(op.Stream), Op: i, Start: now,
-			End: *free})
+		s.span(sim.CalcSpan, i, op, now, *free)
 	}
 }
 
@@ -274,9 +273,6 @@ func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	from, to := s.hosts.endpoints(op)
 	f := s.n.openFlow(from, to, i, uint32(len(s.n.records)+1), size)
 	s.n.at(s.n.now, flowStart, f)
-	if s.sentAt != nil {
-		s.sentAt[i] = now
-	}
 }
 
 // arrive matches a message with its receive. If the receive is posted and its stream is busy, both retry later; the
@@ -317,14 +313,24 @@ func (s *atlahs) raiseClocks(sender uint32, named *sim.Op, stream, nic uint64) {
 func (s *atlahs) complete(i, m uint32, now uint64) {
 	send, recv := &s.p.Ops[m], &s.p.Ops[i]
 	if s.timeline != nil {
-		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Start: s.sentAt[m],
-			End: now, Arrived: now, Bytes: send.Size})
+		s.span(sim.WaitSpan, m, send, s.sentAt[m], now)
+		s.span(sim.WaitSpan, i, recv, min(s.sentAt[i], now), now)
+		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Begun: s.sentAt[m],
+			Start: s.sentAt[m], End: now, Arrived: now, Bytes: send.Size})
 	}
 	s.end(m, send)
 	s.end(i, recv)
 }
 
+// span reports a span to the timeline.
+func (s *atlahs) span(kind sim.SpanKind, i uint32, op *sim.Op, start, end uint64) {
+	s.timeline.Span(sim.Span{Kind: kind, Rank: op.Rank, Stream: s.p.Stream(op), Op: i, Start: start, End: end})
+}
+
 func (s *atlahs) begin(i uint32, op *sim.Op) {
+	if s.sentAt != nil {
+		s.sentAt[i] = s.now()
+	}
 	op.Flags |= opStarted
 	s.progress.Ran()
 	s.changed.add(op.Rank)

@@ -168,7 +168,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 				"%d bytes", p.Ops[i].Rank, p.Index(i), p.Kind(i), most, p.Ops[i].Size)
 	}
 	if o.Timeline != nil {
-		o.Timeline.Begin(p)
+		o.Timeline.Begin(p.Layout())
 	}
 	started := time.Now()
 	n, err := newNetwork(&o)
