@@ -97,7 +97,9 @@ type Transfer struct {
 	// for its receive, the time of their match if that is later. Backends that do not know it set it to Start.
 	Begun      uint64
 	Start, End uint64 // time at which it entered the network, and at which its receive took it
-	Arrived    uint64 // arrival of its last byte: End, or earlier if it waited for its receive
-	Bytes      uint64
-	Swapped    bool // the reproduced simulator draws it from the receiver to the sender
+	// Arrived is the arrival of its last byte: End, or earlier if it waited for its receive. The models of reference
+	// simulators receive the bytes after the first one after End.
+	Arrived uint64
+	Bytes   uint64
+	Swapped bool // the reproduced simulator draws it from the receiver to the sender
 }

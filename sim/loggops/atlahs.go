@@ -247,7 +247,7 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	*cpu, *gr = end, nic
 	if size > uint64(s.n.S) {
 		s.releaseSend(end, nic, m, op.Rank, op)
-		s.transfer(m, i, true, t, size)
+		s.transfer(m, i, true, t, t, size)
 	}
 	s.ready = s.done(end, s.dependents(i), s.ready)
 	s.flush(s.remote)
@@ -262,7 +262,10 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	if i == sim.NoOp {
 		s.arrived[m] = t
 		s.unexpected[c].Put(s.p.Ops, m)
-		s.arrivedEarly(m, send, t)
+		if s.timeline != nil {
+			_, x, wire := s.sizes(send)
+			s.arrivedEarly(m, send, t, t+max(x*s.n.O, wire))
+		}
 		return nil
 	}
 	recv := &s.p.Ops[i]
@@ -289,7 +292,7 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	s.flush(s.ready)
 	s.flush(s.remote)
 	received := t + s.n.o + max(x*s.n.O, wire) // the reference draws the cost of loggopsim, not the charged one
-	s.transfer(m, i, false, t, size)
+	s.transfer(m, i, false, t, t+wire-x*s.n.O, size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+wire-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
 	return nil

@@ -162,7 +162,7 @@ func (s *literal) recv(t uint64, i uint32, op *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if op.Size > uint64(s.n.S) {
 		s.releaseSend(t, m, op.Rank, op)
-		s.transfer(m, i, true, t, op.Size)
+		s.transfer(m, i, true, t, t, op.Size)
 	}
 	s.ready = s.release(s.p.AppendDependents(nil, i), s.ready)
 	s.flushBoth(op.Rank, sender)
@@ -198,7 +198,7 @@ func (s *literal) message(e event.Event, m uint32, send *sim.Op) error {
 	}
 	s.ready = s.release(s.p.AppendDependents(nil, i), s.ready)
 	s.flushBoth(host, send.Rank)
-	s.transfer(m, i, false, t, send.Size)
+	s.transfer(m, i, false, t, t+x*s.n.G-x*s.n.O, send.Size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
 	return nil

@@ -338,7 +338,7 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	sender := s.p.Ops[m].Rank
 	if op.Size > uint64(s.n.S) {
 		s.releaseSend(t, m, op.Rank, op)
-		s.transfer(m, i, true, t, op.Size)
+		s.transfer(m, i, true, t, t, op.Size)
 	}
 	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flushBoth(op.Rank, sender)
@@ -364,7 +364,7 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	*gr = t + s.n.g + x*s.n.G
 	i := s.arrive(m, send)
 	if i == sim.NoOp {
-		s.arrivedEarly(m, send, t)
+		s.arrivedEarly(m, send, t, t+max(x*s.n.O, x*s.n.G))
 		s.wakeNext(w, t, max(*cpu, *gr))
 		return nil
 	}
@@ -375,7 +375,7 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flushBoth(host, send.Rank)
 	s.wakeNext(w, t, max(*cpu, *gr))
-	s.transfer(m, i, false, t, send.Size)
+	s.transfer(m, i, false, t, t+x*s.n.G-x*s.n.O, send.Size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
 	return nil

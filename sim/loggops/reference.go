@@ -235,12 +235,13 @@ func (r *reference) depart(m uint32, t uint64) {
 	}
 }
 
-// arrivedEarly records, for the timeline, the arrival at time t of message m without a posted receive.
-func (r *reference) arrivedEarly(m uint32, send *sim.Op, t uint64) {
+// arrivedEarly records, for the timeline, that the first byte of message m arrives at time t and its last one at time
+// arrived, without a posted receive.
+func (r *reference) arrivedEarly(m uint32, send *sim.Op, t, arrived uint64) {
 	if r.timeline != nil {
 		start := r.departed[m] + r.n.o
 		r.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: uint32(send.Peer), Send: m, Recv: sim.NoOp,
-			Begun: start, Start: start, End: t, Arrived: t, Bytes: send.Size})
+			Begun: start, Start: start, End: t, Arrived: arrived, Bytes: send.Size})
 		r.departed[m] = t
 	}
 }
@@ -255,11 +256,11 @@ func (r *reference) span(kind sim.SpanKind, host uint32, stream uint16, op uint3
 
 // transfer reports a transfer to the timeline, if any. If the message arrived before its receive was posted, the
 // reference swaps the ends.
-func (r *reference) transfer(send, recv uint32, early bool, end, bytes uint64) {
+func (r *reference) transfer(send, recv uint32, early bool, end, arrived, bytes uint64) {
 	if r.timeline != nil {
 		op, start := &r.p.Ops[recv], r.departed[send]+r.n.o
 		r.timeline.Transfer(sim.Transfer{Source: r.p.Ops[send].Rank, Target: op.Rank, Send: send, Recv: recv,
-			Begun: start, Start: start, End: end, Arrived: end, Bytes: bytes, Swapped: early})
+			Begun: start, Start: start, End: end, Arrived: arrived, Bytes: bytes, Swapped: early})
 		r.span(sim.WaitSpan, op.Rank, op.Stream, recv, min(r.departed[recv], end), end)
 	}
 }

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math/big"
@@ -158,10 +157,12 @@ func (t *jobTimes) Span(s sim.Span) {
 }
 
 func (t *jobTimes) Transfer(m sim.Transfer) {
-	t.of(int(m.Source), t.layout.Index(m.Source, m.Send)).comm.add(m.Start, m.Arrived)
-	if m.Recv != sim.NoOp {
-		t.of(int(m.Target), t.layout.Index(m.Target, m.Recv)).comm.add(m.Start, m.Arrived)
+	if m.Recv == sim.NoOp {
+		return
 	}
+	end := min(m.Arrived, m.End)
+	t.of(int(m.Source), t.layout.Index(m.Source, m.Send)).comm.add(m.Start, end)
+	t.of(int(m.Target), t.layout.Index(m.Target, m.Recv)).comm.add(m.Start, end)
 }
 
 func (t *jobTimes) End() error { return nil }
@@ -272,69 +273,6 @@ func since(start, end sim.Clock) sim.Clock {
 	}
 	end.Ticks -= min(start.Ticks, end.Ticks)
 	return end
-}
-
-// intervals is a set of intervals, which may overlap until unite.
-type intervals []interval
-
-type interval struct{ start, end uint64 }
-
-// add adds an interval. It ignores an interval that ends before it starts, which occurs with clocks that wrap around.
-func (s *intervals) add(start, end uint64) {
-	if start >= end {
-		return
-	}
-	if n := len(*s); n > 0 {
-		if last := &(*s)[n-1]; last.start <= start && start <= last.end {
-			last.end = max(last.end, end)
-			return
-		}
-	}
-	if n := len(*s); n == cap(*s) && n >= fewIntervals {
-		if s.unite(); len(*s) > n/2 {
-			*s = slices.Grow(*s, n)
-		}
-	}
-	*s = append(*s, interval{start, end})
-}
-
-// fewIntervals is the number of intervals kept without merging. Above it, memory suffices for twice the number of
-// disjoint intervals.
-const fewIntervals = 64
-
-// unite merges overlapping intervals and sorts them.
-func (s *intervals) unite() {
-	slices.SortFunc(*s, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
-	united := (*s)[:0]
-	for _, i := range *s {
-		if n := len(united); n > 0 && i.start <= united[n-1].end {
-			united[n-1].end = max(united[n-1].end, i.end)
-		} else {
-			united = append(united, i)
-		}
-	}
-	*s = united
-}
-
-// beside returns the length of the union, and of its part outside the other union.
-func (s *intervals) beside(other *intervals) (all, outside uint64) {
-	s.unite()
-	other.unite()
-	covers := *other
-	for _, i := range *s {
-		all += i.end - i.start
-		outside += i.end - i.start
-		for len(covers) > 0 && covers[0].end <= i.start {
-			covers = covers[1:]
-		}
-		for _, c := range covers {
-			if c.start >= i.end {
-				break
-			}
-			outside -= min(c.end, i.end) - max(c.start, i.start)
-		}
-	}
-	return all, outside
 }
 
 // printJobs prints a table of the jobs.

@@ -37,6 +37,7 @@ type options struct {
 	profile    string
 	alone      bool
 	compare    bool
+	breakdown  bool
 	lists      []bool // --list-* flags, by listing of the registry
 }
 
@@ -81,6 +82,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	cli.CompleteWith(cmd, "sweep", swept)
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
+	flags.BoolVar(&o.breakdown, "breakdown", false, "divide the time of each rank into parts")
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
 	flags.BoolVar(&o.timing, "timing", false, "add wall-clock times to JSON and CSV")
 	manual.InTopic(cmd, "timing", "result")
@@ -102,6 +104,9 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/reference/simulate.md"})
+	for _, flag := range []string{"compare", "profile"} {
+		manual.InTopic(cmd, flag, "result")
+	}
 	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {

@@ -193,6 +193,9 @@ func (r *run) observers(l *loaded) (all []measure.Observer) {
 	if l.jobs != nil {
 		all = append(all, l.jobs.Recorder())
 	}
+	if r.o.breakdown {
+		all = append(all, measure.Breakdown(l.jobs))
+	}
 	if l.measured != nil {
 		all = append(all, l.measured.Compare(l.parts))
 	}

@@ -1,0 +1,80 @@
+package measure
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// TestDivide compares the parts of random activities with a count of every tick.
+func TestDivide(t *testing.T) {
+	const finish = 300
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		a := new(activity)
+		var active [classes][finish]bool
+		at := 0
+		for range r.IntN(200) {
+			at = max(0, at+r.IntN(40)-15)
+			c, start, end := class(r.IntN(int(classes))), at, at+r.IntN(30)-2
+			a.classes[c].add(uint64(start), uint64(max(0, end)))
+			for k := start; k < min(end, finish); k++ {
+				active[c][k] = true
+			}
+		}
+		var want [parts]uint64
+		for k := range finish {
+			switch {
+			case active[computeClass][k] && active[commClass][k]:
+				want[overlappedPart]++
+			case active[computeClass][k]:
+				want[computePart]++
+			case active[overheadClass][k]:
+				want[overheadPart]++
+			case active[commClass][k]:
+				want[commPart]++
+			case active[memClass][k]:
+				want[remoteMemPart]++
+			case active[storageClass][k]:
+				want[storagePart]++
+			case active[waitClass][k]:
+				want[waitPart]++
+			default:
+				want[idlePart]++
+			}
+		}
+		if got := a.divide(sim.Clock{Ticks: finish, Unit: dag.Picosecond}); got.Ticks != want {
+			t.Fatalf("parts %v, expected %v", got.Ticks, want)
+		}
+	}
+}
+
+// TestOrderedIntervals compares the union of intervals, added in nearly the right order, with a count of every tick.
+func TestOrderedIntervals(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		var s intervals
+		covered := make(map[int]bool)
+		at, spread := 0, 1+r.IntN(60)
+		for range r.IntN(600) {
+			at += r.IntN(5)
+			start := max(0, at-r.IntN(spread))
+			end := start + r.IntN(4)
+			s.add(uint64(start), uint64(end))
+			for k := start; k < end; k++ {
+				covered[k] = true
+			}
+		}
+		all, outside := s.beside(new(intervals))
+		if all != uint64(len(covered)) || outside != all {
+			t.Fatalf("a union of %d, %d of it beside nothing, expected %d", all, outside, len(covered))
+		}
+		for k := 1; k < len(s.all); k++ {
+			if s.all[k].start <= s.all[k-1].end {
+				t.Fatalf("intervals %v and %v touch or are out of order", s.all[k-1], s.all[k])
+			}
+		}
+	}
+}
