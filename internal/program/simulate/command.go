@@ -71,6 +71,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	flags.Lookup("threads").DefValue = "all cores"
 	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
 	flags.BoolVar(&o.compare, "compare", false, "compare finish times of ranks with recorded ones")
+	manual.InTopic(cmd, "compare", "result")
 	var swept []string
 	for i := range kinds {
 		for _, name := range kinds[i].New().Params().Swept() {
@@ -89,6 +90,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	p.RegisterSync(flags)
 	cli.OutputVar(flags, &o.timeline, "timeline", "write a timeline `FILE`: .json (Perfetto) or .viz")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
+	manual.InTopic(cmd, "profile", "result")
 	manual.Section(cmd, "Output")
 	o.read.Simulators = simulators(kinds)
 	o.read.Register(p, cmd)
@@ -104,9 +106,6 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/reference/simulate.md"})
-	for _, flag := range []string{"compare", "profile"} {
-		manual.InTopic(cmd, flag, "result")
-	}
 	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
