@@ -17,9 +17,30 @@ type jsonReader struct {
 	line    int64
 }
 
-func readJSON(text []byte, name string) (Node, error) {
+// ReadJSON reads a file of JSON values one after the other, such as JSON lines. Keys of a mapping may repeat.
+func ReadJSON(text []byte, name string) (all []Node, err error) {
+	r := newJSONReader(text, name)
+	for r.decoder.More() {
+		n, err := r.value(0)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	if _, err := r.decoder.Token(); err != io.EOF {
+		return nil, r.fail("a JSON value or the end of the file", "other text")
+	}
+	return all, nil
+}
+
+func newJSONReader(text []byte, name string) *jsonReader {
 	r := &jsonReader{name: name, text: text, decoder: json.NewDecoder(bytes.NewReader(text)), line: 1}
 	r.decoder.UseNumber()
+	return r
+}
+
+func readJSON(text []byte, name string) (Node, error) {
+	r := newJSONReader(text, name)
 	n, err := r.value(0)
 	if err != nil {
 		return n, err

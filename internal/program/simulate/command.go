@@ -37,6 +37,7 @@ type options struct {
 	profile    string
 	alone      bool
 	compare    bool
+	compared   bool // --diff
 	breakdown  bool
 	lists      []bool // --list-* flags, by listing of the registry
 }
@@ -53,7 +54,12 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		Short:   "run a trace on a simulation backend",
 		Long:    long,
 		Example: examples,
-		Args:    cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.compared {
+				return nil // diff checks them
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -87,6 +93,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
 	flags.BoolVar(&o.timing, "timing", false, "add wall-clock times to JSON and CSV")
 	manual.InTopic(cmd, "timing", "result")
+	flags.BoolVar(&o.compared, "diff", false, "compare two files of results; exit with 1 if they differ")
+	manual.InTopic(cmd, "diff", "result")
 	p.RegisterSync(flags)
 	cli.OutputVar(flags, &o.timeline, "timeline", "write a timeline `FILE`: .json (Perfetto) or .viz")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
@@ -110,6 +118,9 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, lists[i])
+		}
+		if o.compared {
+			return o.diff(p, args)
 		}
 		o.backend = param.Resolve(o.backend, names)
 		at := slices.Index(names, o.backend)

@@ -2,11 +2,12 @@ package simulate
 
 const long = `Run a trace on a simulated machine and report when each rank finishes.
 
-TRACE is a file or folder in any format that can be read; the default is standard input. Collectives are lowered to
-messages unless the backend runs them itself.`
+TRACE is a file or folder in any format that can be read; the default is standard input. Collectives become messages
+unless the backend runs them.`
 
 const examples = `  tracegen horovod | simulate
-  simulate --params ai --G 400Gbps --json x.parquet
+  simulate --params ai --G 400Gbps --json x.parquet > a.json
+  simulate --diff a.json b.json
   simulate --backend packet --topology fattree:k=8 --transport dctcp x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`
 
@@ -39,5 +40,8 @@ A run is incomplete if ops never ran, or if messages or receives have no partner
 reason, "complete" is false, and the exit status is 1.
 
 For a trace of several jobs, the result has the times of each job and its compute time without concurrent communication.
+--diff compares two files of such results, or of sweeps, and exits with 0 if they are equal, 1 if they differ and 2 on
+failure: what ran, then the values that changed most, as a table, with --json or with --csv.
+
 --alone also runs each job alone and adds its slowdown. --compare adds the measured time of each rank and the error of
 the simulated one.`
