@@ -5,10 +5,12 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/big"
+	"os"
 
 	"github.com/tracedag/tracedag/internal/units"
 )
@@ -106,6 +108,21 @@ const contentShare = 4
 // [*Error] for a content that exceeds a quarter of the limit of the context, which may be nil.
 func ReadContent(ctx context.Context, r io.Reader) ([]byte, error) {
 	return ReadContentInto(ctx, nil, r)
+}
+
+// ReadFile is [ReadContent] of a file, as [os.ReadFile].
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := ReadContent(ctx, f)
+	var limit *Error
+	if errors.As(err, &limit) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return content, err
 }
 
 // ReadContentInto is [ReadContent] in the memory of buffer, if that suffices.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -170,5 +172,28 @@ func TestWatchKeepsLowerLimit(t *testing.T) {
 			t.Errorf("limit %d: the runtime's is %d, want %d", limit, got, want)
 		}
 		stop()
+	}
+}
+
+// ReadFile reads whole files up to a quarter of the limit, and names the file in errors.
+func TestReadFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	ctx := WithLimit(context.Background(), 4000)
+	for size, fits := range map[int64]bool{0: true, 1000: true, 1001: false, 1 << 40: false} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, size); err != nil {
+			t.Skip(err)
+		}
+		switch content, err := ReadFile(ctx, name); {
+		case fits && (err != nil || int64(len(content)) != size):
+			t.Errorf("%d bytes: %d bytes, %v", size, len(content), err)
+		case !fits && (err == nil || !strings.HasPrefix(err.Error(), name+": contents of more than 1.0kB")):
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	if _, err := ReadFile(ctx, name+"x"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }

@@ -20,12 +20,13 @@ func Watch(limit int64, exceeded func(error)) (stop func()) {
 	if limit == NoLimit {
 		return func() {}
 	}
-	w := &watch{limit: limit, data: limit / 8 * 7}
+	w := &watch{limit: limit, data: limit / 8 * 7, other: newResident()}
 	before := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(before, w.data))
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
+		defer w.other.close()
 		for {
 			timer := time.NewTimer(w.pause())
 			select {
@@ -51,6 +52,7 @@ func Watch(limit int64, exceeded func(error)) (stop func()) {
 type watch struct {
 	limit, data int64 // of all memory, and of data in use, in bytes
 	samples     [3]metrics.Sample
+	other       *resident
 }
 
 const (
@@ -80,10 +82,11 @@ func (w *watch) exceeded() bool {
 	return w.used()-w.free() > w.data
 }
 
-// used returns the memory that the Go runtime has from the system, as GOMEMLIMIT counts it.
+// used returns the memory that the Go runtime has from the system, as GOMEMLIMIT counts it, or that of the process if
+// that is more: SQLite has memory of its own.
 func (w *watch) used() int64 {
 	w.read()
-	return w.value(0) - w.value(1)
+	return max(w.value(0)-w.value(1), w.other.bytes())
 }
 
 // free returns the part of used that holds nothing and can be returned to the system.

@@ -1,13 +1,14 @@
 package nsys
 
 import (
+	"context"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -48,7 +49,7 @@ func (o *Options) Check() error {
 	if o.HostsFile == "" {
 		return nil
 	}
-	text, err := os.ReadFile(o.HostsFile)
+	text, err := memory.ReadFile(context.Background(), o.HostsFile)
 	if err != nil {
 		return err
 	}

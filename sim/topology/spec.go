@@ -5,15 +5,16 @@ package topology
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -63,7 +64,7 @@ func kindNames() string {
 
 // open reads a network from a file: a .topo file of htsim, which starts with one of its keys, or a list of links.
 func open(path string) (*Network, error) {
-	data, err := os.ReadFile(path)
+	data, err := memory.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,15 @@
 package nccl
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Regroup returns the trace with its ranks assigned to nodes in ascending order. counts has the number of ranks of each
@@ -54,7 +55,7 @@ func Regroup(t *dag.Trace, counts []int) (*dag.Trace, error) {
 // ReadGrouping reads the number of ranks of each node from a file in the form of node_gpu_config.yaml of ATLAHS, for a
 // trace with the given number of ranks. Errors begin with the name of the file.
 func ReadGrouping(path string, ranks int) ([]int, error) {
-	text, err := os.ReadFile(path)
+	text, err := memory.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}

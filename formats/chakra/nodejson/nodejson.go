@@ -4,6 +4,7 @@ package nodejson
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // File receives the parts of a file in order. line is the first line of a part.
@@ -20,15 +23,22 @@ type File interface {
 	Node(line int64, value json.RawMessage) error                // of the list
 }
 
-// Read reads the object in the input. Its member called list has the nodes and must exist.
-func Read(in *format.Input, list string, f File) error {
-	r := &reader{file: in.Name, lines: lines{src: in.Reader}, list: list, parts: f}
+// valueShare is the part of the limit of memory that a member or node may take: it is decoded from a copy.
+const valueShare = 16
+
+// Read reads the object in the input. Its member called list has the nodes and must exist. A member or node of more than
+// a sixteenth of the limit of memory of the context, which may be nil, is an error.
+func Read(ctx context.Context, in *format.Input, list string, f File) error {
+	limit := memory.Limit(ctx)
+	r := &reader{file: in.Name, lines: lines{src: in.Reader, limit: limit}, list: list, parts: f}
 	r.dec = json.NewDecoder(&r.lines)
 	err := r.object()
 	var syntax *format.SyntaxError
 	switch {
 	case err == nil || errors.As(err, &syntax):
 		return err
+	case r.lines.tooLong():
+		return format.FileErrorf(in.Name, "line %d: %w", r.lines.at(r.dec.InputOffset()), r.lines.err)
 	case r.lines.err != nil:
 		return format.FileErrorf(in.Name, "reading: %w", r.lines.err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
@@ -142,9 +152,20 @@ type lines struct {
 	start int64  // last offset requested
 	line  int64  // number of lines before it
 	ahead []byte // data read from there on
+	limit int64  // of memory, in bytes
+}
+
+// tooLong reports whether a value was too long.
+func (l *lines) tooLong() bool {
+	var limit *memory.Error
+	return errors.As(l.err, &limit)
 }
 
 func (l *lines) Read(b []byte) (int, error) {
+	if most := l.limit / valueShare; int64(len(l.ahead)) > most {
+		l.err = &memory.Error{What: "values of more than " + units.FormatSize(most), Limit: l.limit}
+		return 0, l.err
+	}
 	n, err := l.src.Read(b)
 	l.ahead = append(l.ahead, b[:n]...)
 	if err != nil && err != io.EOF {

@@ -1,6 +1,7 @@
 package nodejson
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing/iotest"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // record is a File that records its input.
@@ -40,7 +42,7 @@ func TestRead(t *testing.T) {
 		"with error": iotest.DataErrReader(strings.NewReader(text)),
 	} {
 		r := &record{}
-		if err := Read(&format.Input{Name: "f", Reader: src}, "list", r); err != nil {
+		if err := Read(context.Background(), &format.Input{Name: "f", Reader: src}, "list", r); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !slices.Equal(r.lines, want) {
@@ -66,14 +68,14 @@ func TestErrors(t *testing.T) {
 		"{\"a\":" + strings.Repeat("[", 20000) + "}": "f:1: expected JSON, found invalid character '[' exceeded max depth",
 		"{\"list\":" + strings.Repeat("[", 1<<20):    "f:1: expected JSON, found invalid character '[' exceeded max depth",
 	} {
-		err := Read(&format.Input{Name: "f", Reader: strings.NewReader(text)}, "list", &record{})
+		err := Read(context.Background(), &format.Input{Name: "f", Reader: strings.NewReader(text)}, "list", &record{})
 		var syntax *format.SyntaxError
 		if !errors.As(err, &syntax) || err.Error() != want {
 			t.Errorf("%.40q: got %v, want %s", text, err, want)
 		}
 	}
 	broken := errors.New("broken")
-	err := Read(&format.Input{Name: "f", Reader: iotest.ErrReader(broken)}, "list", &record{})
+	err := Read(context.Background(), &format.Input{Name: "f", Reader: iotest.ErrReader(broken)}, "list", &record{})
 	if !errors.Is(err, broken) || err.Error() != "f: reading: broken" {
 		t.Errorf("a broken reader: %v", err)
 	}
@@ -173,7 +175,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r := &record{}
-		err := Read(&format.Input{Name: "f", Reader: strings.NewReader(text)}, "list", r)
+		err := Read(context.Background(), &format.Input{Name: "f", Reader: strings.NewReader(text)}, "list", r)
 		if err == nil && !json.Valid([]byte(text)) {
 			t.Errorf("%q was read", text)
 		}
@@ -184,4 +186,42 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLimit checks that a member, a node or space that takes a sixteenth of the limit of memory is refused before it is
+// read whole, and that files of any size with small nodes are not.
+func TestLimit(t *testing.T) {
+	const limit = 1 << 20
+	ctx := memory.WithLimit(context.Background(), limit)
+	small := strings.Repeat("[1, 2],\n", 10*limit/8) + "[]"
+	large := strings.Repeat("a", 1<<30/64)
+	for _, c := range []struct{ text, want string }{
+		{`{"list": [` + small + `]}`, ""},
+		{`{"list": ["` + large[:limit/64] + `"], "x": "` + large[:limit/64] + `"}`, ""},
+		{"{\n" + `"x": "` + large + `"}`, "f: line 2: values of more than 64KiB need more memory than the limit of 1MiB"},
+		{"{\n\n" + `"list": [1, "` + large + `"]}`, "f: line 3: values of more than 64KiB need more memory"},
+		{"{" + strings.Repeat(" ", len(large)) + "}", "f: line 1: values of more than 64KiB need more memory"},
+		{`{"list": ` + strings.Repeat("[", len(large)), "f:1: expected JSON, found"},
+	} {
+		src := &counted{Reader: strings.NewReader(c.text)}
+		err := Read(ctx, &format.Input{Name: "f", Reader: src}, "list", &record{})
+		if (c.want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%.40q of %d bytes: %v, want %q", c.text, len(c.text), err, c.want)
+		}
+		if c.want != "" && src.n > limit/4 {
+			t.Errorf("%.40q: read %d bytes", c.text, src.n)
+		}
+	}
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	n int
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += n
+	return n, err
 }

@@ -5,6 +5,7 @@
 package pytorch
 
 import (
+	"context"
 	"regexp"
 	"sync/atomic"
 
@@ -40,7 +41,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	var syncs atomic.Int64
 	t, err := nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
 		t := &trace{file: in.Name}
-		f, err := t.read(in)
+		f, err := t.read(o.Context, in)
 		syncs.Add(t.syncs)
 		return f, err
 	})
@@ -51,8 +52,8 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 }
 
 // read reads the file.
-func (t *trace) read(in *format.Input) (f chakra.File, err error) {
-	if err := nodejson.Read(in, "nodes", t); err != nil {
+func (t *trace) read(ctx context.Context, in *format.Input) (f chakra.File, err error) {
+	if err := nodejson.Read(ctx, in, "nodes", t); err != nil {
 		return f, err
 	}
 	if f.Metadata, err = t.metadata(); err != nil {

@@ -1,6 +1,7 @@
 package pytorch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ func file(nodes ...string) string {
 }
 
 func readNodes(text string) ([]chakra.Node, error) {
-	f, err := (&trace{file: "p.json"}).read(&format.Input{Name: "p.json", Reader: strings.NewReader(text)})
+	f, err := (&trace{file: "p.json"}).read(context.Background(), &format.Input{Name: "p.json", Reader: strings.NewReader(text)})
 	return f.Nodes, err
 }
 

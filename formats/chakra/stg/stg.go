@@ -40,7 +40,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	return nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
 		g := &graph{file: in.Name}
 		g.result.Metadata.Attr = []chakra.Attr{chakra.String("schema", "symbolic_tensor_network")}
-		err := nodejson.Read(in, "nodes", g)
+		err := nodejson.Read(o.Context, in, "nodes", g)
 		return g.result, err
 	})
 }

@@ -34,7 +34,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	var unknown atomic.Int64
 	t, err := nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
 		g := &graph{file: in.Name}
-		err := nodejson.Read(in, list, g)
+		err := nodejson.Read(o.Context, in, list, g)
 		unknown.Add(g.unknown)
 		return g.result, err
 	})
