@@ -20,9 +20,9 @@ type MessageEnd struct {
 	Send     bool
 }
 
-// WarnShortReceives warns through the environment if receives are shorter than their messages, an error in MPI (MPI 4.1,
-// section 3.2.4). Replays transfer the bytes of the sends. each calls add for every end of a message between the given
-// number of ranks, without the messages to ranks with wildcard receives.
+// WarnShortReceives warns through the environment if receives are shorter than their messages, an error in MPI (MPI
+// 4.1, section 3.2.4). Replays transfer the bytes of the sends. each calls add for every end of a message between the
+// given number of ranks, without the messages to ranks with wildcard receives.
 func WarnShortReceives(e *Env, ranks int, each func(add func(m MessageEnd))) {
 	if e == nil || e.Warn == nil {
 		return
@@ -108,8 +108,8 @@ func warnShortReceives(e *Env, ranks int, each func(add func(m MessageEnd))) {
 	if s.count == 0 {
 		return
 	}
-	e.Warnf("rank %d op %d receives %d bytes of a message of %d bytes from rank %d, op %d (%d such receives): an error "+
-		"in MPI, but the simulation transfers all bytes; use equal sizes in the trace", s.recv.To, s.recv.Op,
+	e.Warnf("rank %d op %d receives %d bytes of a message of %d bytes from rank %d, op %d (%d such receives): an "+
+		"error in MPI, but the simulation transfers all bytes; use equal sizes in the trace", s.recv.To, s.recv.Op,
 		s.recv.Size, s.send.Size, s.send.From, s.send.Op, s.count)
 }
 
@@ -163,7 +163,8 @@ func findShortReceives(ranks, group int, each func(add func(m MessageEnd))) shor
 
 // shortReceivesOf compares the messages of one receiver. Messages that are matched by equal tags are compared in the
 // order of the trace, unless some order of them has no short receive: if, with sizes in descending order, no receive is
-// shorter than the message at its position. Different numbers of both are skipped; the replay reports those that remain.
+// shorter than the message at its position. Different numbers of both are skipped; the replay reports those that
+// remain.
 func shortReceivesOf(ends []MessageEnd) (result shortReceives) {
 	channel := func(a, b *MessageEnd) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Tag, b.Tag))

@@ -6,8 +6,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Timeline receives the spans and messages of a run in replay order, which is not always time order. All backends report
-// to it.
+// Timeline receives the spans and messages of a run in replay order, which is not always time order. All backends
+// report to it.
 type Timeline interface {
 	// Begin is called before all other methods.
 	Begin(l *Layout)
@@ -20,8 +20,8 @@ type Timeline interface {
 	End() error
 }
 
-// Layout is the numbering of the ops of a run, and its unit of time. Ops are numbered through all ranks: those of rank r
-// are Start[r] to Start[r+1]-1.
+// Layout is the numbering of the ops of a run, and its unit of time. Ops are numbered through all ranks: those of rank
+// r are Start[r] to Start[r+1]-1.
 type Layout struct {
 	Unit  dag.Time
 	Start []uint32

@@ -24,8 +24,8 @@ type Value struct {
 type Values []Value
 
 // ValuesOf returns the fields of a struct in order, with the names and options of encoding/json. Nested structs and
-// maps with string keys become nested values; those of a map are sorted by name. The tag "unit" is the unit. The largest
-// int64, which means "never" or "no limit", becomes nil.
+// maps with string keys become nested values; those of a map are sorted by name. The tag "unit" is the unit. The
+// largest int64, which means "never" or "no limit", becomes nil.
 func ValuesOf(v any) Values {
 	return fieldsOf(reflect.ValueOf(v))
 }

@@ -48,8 +48,8 @@ func (p *Program) warnShortReceives(e *sim.Env) {
 		for rank, g := range p.graphs {
 			for i := range uint32(len(g.waits)) {
 				op := &g.ops[i]
-				m := sim.MessageEnd{Send: op.kind == opSend, From: uint32(rank), To: uint32(op.peer), Size: op.bytes, Op: i,
-					Tag: g.tag(i), Comm: op.comm}
+				m := sim.MessageEnd{Send: op.kind == opSend, From: uint32(rank), To: uint32(op.peer), Size: op.bytes,
+					Op: i, Tag: g.tag(i), Comm: op.comm}
 				switch op.kind {
 				case opSend:
 				case opRecv:

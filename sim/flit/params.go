@@ -42,9 +42,11 @@ type Params struct {
 	// and a packet moves from its input buffer to the link.
 	OutputBuffer int `json:"output_buffer" unit:"flits"`
 
-	Pipeline   int `json:"pipeline" unit:"cycles"`     // cycles from the grant until the head leaves the router, 1 to 65535
-	Speedup    int `json:"speedup" unit:"flits/cycle"` // flits per cycle of the crossbar, 1 to 16; more than 1 requires output buffers
-	Iterations int `json:"iterations"`                 // iterations of the allocator per cycle, 1 to 8
+	// Pipeline is the cycles from the grant until the head leaves the router, 1 to 65535.
+	Pipeline int `json:"pipeline" unit:"cycles"`
+	// Speedup is the flits per cycle of the crossbar, 1 to 16; more than 1 requires output buffers.
+	Speedup    int `json:"speedup" unit:"flits/cycle"`
+	Iterations int `json:"iterations"` // iterations of the allocator per cycle, 1 to 8
 
 	InputArbiter  Arbiter `json:"input_arbiter"`  // among the virtual channels of an input
 	OutputArbiter Arbiter `json:"output_arbiter"` // among the inputs that request an output

@@ -141,7 +141,8 @@ type Report struct {
 var reportUnits = map[string]string{
 	"cycles": "cycles", "applied_load": "flits/cycle", "accepted_load": "flits/cycle", "flit_latency": "cycles",
 	"flit_network_latency": "cycles", "packet_latency": "cycles", "packet_injection_latency": "cycles",
-	"packet_network_latency": "cycles", "message_latency": "cycles", "vcs.occupancy": "flits", "stalls.cycles": "cycles",
+	"packet_network_latency": "cycles", "message_latency": "cycles", "vcs.occupancy": "flits",
+	"stalls.cycles": "cycles",
 }
 
 // LinkReport describes one direction of a link.

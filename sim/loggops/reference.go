@@ -33,8 +33,8 @@ type reference struct {
 	remote []uint32 // ops of the event's other host that became ready
 	after  []uint32 // scratch space of dependents
 
-	// By send op: its start and, once its message is unexpected, the message's arrival, as in the references; by receive
-	// op: its post; nil without a timeline.
+	// By send op: its start and, once its message is unexpected, the message's arrival, as in the references; by
+	// receive op: its post; nil without a timeline.
 	departed []uint64
 }
 

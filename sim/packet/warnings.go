@@ -43,8 +43,8 @@ func warnAfter(r *Report, n *network, o *Options, flows bool) {
 // warnQueues warns about a capacity below the bandwidth-delay product, other than that of lossless queues.
 func (n *network) warnQueues(o *Options) {
 	if most := n.bandwidthDelay(); n.pfc == nil && o.given("queue") && uint64(o.Params.Queue) < most {
-		o.warn("--queue %s is less than the bandwidth-delay product of %s, the round trip at the rate of a link: ports drop "+
-			"or trim bursts of a window and may be idle before more data arrives; use --queue %s",
+		o.warn("--queue %s is less than the bandwidth-delay product of %s, the round trip at the rate of a link: "+
+			"ports drop or trim bursts of a window and may be idle before more data arrives; use --queue %s",
 			units.FormatSize(o.Params.Queue), units.FormatSize(int64(most)), units.FormatSize(int64(most)))
 	}
 }
@@ -54,8 +54,8 @@ func (o *Options) given(name string) bool {
 	return o.Given != nil && o.Given(name)
 }
 
-// warnPauses warns about pauses of links whose round trip exceeds the resume threshold: after a pause, the queue is empty
-// before data arrives again.
+// warnPauses warns about pauses of links whose round trip exceeds the resume threshold: after a pause, the queue is
+// empty before data arrives again.
 func (n *network) warnPauses(o *Options) {
 	if n.pfc == nil {
 		return
@@ -79,9 +79,10 @@ func (n *network) warnPauses(o *Options) {
 	}
 	low, high := o.Params.TransportParams["pfc-low"], o.Params.TransportParams["pfc-high"]
 	need := (most + uint64(o.Params.MSS) - 1) / uint64(o.Params.MSS)
-	o.warn("pfc-low=%v, %s, is less than the %s on the round trip of a link of %.4g Gb/s: after each of %d pauses, ports may "+
-		"be idle until data arrives again; use --set pfc-low=%d,pfc-high=%d", low, units.FormatSize(int64(n.pfc.xon)),
-		units.FormatSize(int64(most)), 8e3/float64(worst.psPerByte), pauses, need, need+max(1, uint64(high-low)))
+	o.warn("pfc-low=%v, %s, is less than the %s on the round trip of a link of %.4g Gb/s: after each of %d "+
+		"pauses, ports may be idle until data arrives again; use --set pfc-low=%d,pfc-high=%d", low,
+		units.FormatSize(int64(n.pfc.xon)), units.FormatSize(int64(most)), 8e3/float64(worst.psPerByte), pauses, need,
+		need+max(1, uint64(high-low)))
 }
 
 // warnIneffective warns about parameters that were given but have no effect with the others.
@@ -113,8 +114,10 @@ func (n *network) warnIneffective(o *Options) {
 		{"control-ratio", !twoQueues, ports + " have one queue; use --queueing trim or priority"},
 		{"control-queue", !twoQueues, ports + " have one queue; use --queueing trim or priority"},
 		{"ecn", !marks, ports + " do not mark; use --queueing ecn"},
-		{"ecn", marks && t.ignoresMarks, "the transport " + t.Name + " ignores marks; use one that reacts, such as dctcp"},
-		{"entropy", p.Balance != Spray, fmt.Sprintf("--balance %v has no entropy values; use --balance spray", p.Balance)},
+		{"ecn", marks && t.ignoresMarks,
+			"the transport " + t.Name + " ignores marks; use one that reacts, such as dctcp"},
+		{"entropy", p.Balance != Spray,
+			fmt.Sprintf("--balance %v has no entropy values; use --balance spray", p.Balance)},
 		{"flowlet-gap", p.Balance != Flowlet, fmt.Sprintf("--balance %v has no flowlets; use --balance flowlet",
 			p.Balance)},
 		{"balance", p.Balance != Valiant && p.Balance != UGAL && o.Given("balance") && !paths(),
@@ -129,8 +132,8 @@ func (n *network) warnIneffective(o *Options) {
 		}
 	}
 	if t.goBackN && p.Balance.reorders() && paths() {
-		o.warn("--balance %v sends packets of a message over several paths, but %s takes packets out of order for losses and "+
-			"goes back: use --balance flow, host or fixed, or a transport for several paths", p.Balance, t.Name)
+		o.warn("--balance %v sends packets of a message over several paths, but %s takes packets out of order for "+
+			"losses and goes back: use --balance flow, host or fixed, or a transport for several paths", p.Balance, t.Name)
 	}
 }
 

@@ -49,12 +49,12 @@ func (n *Network) UnusedFabric(messages iter.Seq2[uint32, uint32]) string {
 	}
 	switch {
 	case local == count:
-		return fmt.Sprintf("no packet enters the network: %s on %s, with %d of %d hosts in use; use --placement packed, "+
-			"strided:N or random to spread the ranks", ends, each, hosts, n.Hosts)
+		return fmt.Sprintf("no packet enters the network: %s on %s, with %d of %d hosts in use; use --placement "+
+			"packed, strided:N or random to spread the ranks", ends, each, hosts, n.Hosts)
 	case len(edges) < 2:
 		return ""
 	}
-	return fmt.Sprintf("no packet crosses a link between switches: %s at %s, with %d of %d hosts at %d switches in use; "+
-		"use --placement strided:N or random to spread the ranks, or a smaller network", ends, where, hosts, n.Hosts,
-		len(edges))
+	return fmt.Sprintf("no packet crosses a link between switches: %s at %s, with %d of %d hosts at %d switches in "+
+		"use; use --placement strided:N or random to spread the ranks, or a smaller network", ends, where, hosts,
+		n.Hosts, len(edges))
 }

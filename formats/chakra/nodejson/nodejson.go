@@ -26,8 +26,8 @@ type File interface {
 // valueShare is the part of the limit of memory that a member or node may take: it is decoded from a copy.
 const valueShare = 16
 
-// Read reads the object in the input. Its member called list has the nodes and must exist. A member or node of more than
-// a sixteenth of the limit of memory of the context, which may be nil, is an error.
+// Read reads the object in the input. Its member called list has the nodes and must exist. A member or node of more
+// than a sixteenth of the limit of memory of the context, which may be nil, is an error.
 func Read(ctx context.Context, in *format.Input, list string, f File) error {
 	limit := memory.Limit(ctx)
 	r := &reader{file: in.Name, lines: lines{src: in.Reader, limit: limit}, list: list, parts: f}

@@ -193,8 +193,8 @@ func FuzzRead(f *testing.F) {
 func TestLimit(t *testing.T) {
 	const limit = 1 << 20
 	ctx := memory.WithLimit(context.Background(), limit)
-	small := strings.Repeat("[1, 2],\n", 10*limit/8) + "[]"
-	large := strings.Repeat("a", 1<<30/64)
+	small := strings.Repeat("[1, 2],\n", 2*limit/8) + "[]"
+	large := strings.Repeat("a", 4<<20)
 	for _, c := range []struct{ text, want string }{
 		{`{"list": [` + small + `]}`, ""},
 		{`{"list": ["` + large[:limit/64] + `"], "x": "` + large[:limit/64] + `"}`, ""},

@@ -34,7 +34,8 @@ The trace that the argument names is the first job. The result has the times of 
 // resultPage is the help of results.
 const resultPage = `The result is a table, or with --json one JSON object with the same fields for every backend: run (what ran: trace,
 topology, settings, seed, version), backend, model, params, complete, makespan_ps, finish_ps (by rank), ops, never_run,
-events, messages, bytes, with --timing wall_s and ops_per_s, and, if they apply, leftover, stuck, aborted, overflow, backend_stats, critical_path, op_times, jobs and compare. Times are in ps.
+events, messages, bytes, with --timing wall_s and ops_per_s, and, if they apply, leftover, stuck, aborted, overflow,
+backend_stats, critical_path, op_times, jobs and compare. Times are in ps.
 
 A run is incomplete if ops never ran, or if messages or receives have no partner: the first ten are listed with the
 reason, "complete" is false, and the exit status is 1.

@@ -141,7 +141,8 @@ func (v *view) listWriter(out *cli.Output) (write func(*listed) error, finish fu
 		if l.Title != "" {
 			title = textOf(l.Title)
 		}
-		_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", plain(l.Input), l.Format, title, l.Ranks, l.Ops,
+		_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", plain(l.Input), l.Format, title, l.Ranks,
+			l.Ops,
 			sizeOf(l.Bytes), l.Collectives, formatTime(l.CalcTime))
 		return err
 	}, table.Flush
