@@ -133,7 +133,8 @@ func (n *network) warnIneffective(o *Options) {
 	}
 	if t.goBackN && p.Balance.reorders() && paths() {
 		o.warn("--balance %v sends packets of a message over several paths, but %s takes packets out of order for "+
-			"losses and goes back: use --balance flow, host or fixed, or a transport for several paths", p.Balance, t.Name)
+			"losses and goes back: use --balance flow, host or fixed, or a transport for several paths",
+			p.Balance, t.Name)
 	}
 }
 
