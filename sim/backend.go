@@ -62,7 +62,6 @@ type Traits struct {
 	Nodes     bool     // the backend uses the node numbers of ranks
 	Memory    bool     // the backend runs memory accesses
 	Storage   bool     // the backend runs storage accesses
-	Columns   []string // sweep columns beyond the common ones; see [Result.Cells]
 }
 
 // Env connects a configured backend with its caller. All fields are optional; methods of a nil Env do nothing.
@@ -95,9 +94,9 @@ type Env struct {
 	Sharing Sharing // whether the ranks on a node share its NICs, in backends with NICs
 
 	// Properties of the whole command, for checks of parameters that exclude each other.
-	Sweep     bool // many runs with different parameters
-	JSON, CSV bool // output format of the results
-	Jobs      bool // the caller compares jobs with isolated runs, or times with recorded ones
+	Sweep bool // many runs with different parameters
+	JSON  bool // the output has the whole result
+	Jobs  bool // the caller compares jobs with isolated runs, or times with recorded ones
 }
 
 // Meter displays progress. Add counts work done since the last call.
@@ -202,8 +201,7 @@ type Standalone interface {
 
 // Curve is the result of a [Standalone] run.
 type Curve interface {
-	Points() []CurvePoint // in order
-	WriteCSV(w io.Writer) error
+	Points() []CurvePoint         // in order
 	WriteTable(w io.Writer) error // human-readable
 }
 
@@ -213,5 +211,6 @@ type CurvePoint struct {
 	Value    any               // JSON object
 	Units    map[string]string // units of numbers in Value whose names do not end with their unit, by path
 	Topology *Topology         // network
+	Factors  map[string]string // what differs from point to point, by name of the parameter
 	Failed   string            // error of a point without a result; "": none
 }

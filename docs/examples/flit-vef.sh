@@ -28,10 +28,12 @@ variant() {
     shift 2
     for seed in $seeds; do
         "$@" --seed "$seed" -o "$dir/trace.parquet"
-        simulate -q --backend flit --preset vef-switch --topology "star:hosts=$ports" --sweep seed=1 --csv "$dir/trace.parquet"
+        simulate -q --backend flit --preset vef-switch --topology "star:hosts=$ports" --csv=results "$dir/trace.parquet"
     done | awk -F, -v name="$name" -v reference="$dir/reference" '
-        $1 == "backend" { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        { t += $at["cycles"]; e += $at["flit_latency"]; n += $at["flit_network_latency"]; x += $at["accepted_load"]; runs++ }
+        $6 == "backend_stats.cycles" { t += $8; runs++ }
+        $6 == "backend_stats.flit_latency" { e += $8 }
+        $6 == "backend_stats.flit_network_latency" { n += $8 }
+        $6 == "backend_stats.accepted_load" { x += $8 }
         END {
             t /= runs; e /= runs; n /= runs; x /= runs
             if ((getline line < reference) <= 0)

@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
@@ -104,6 +105,31 @@ func (e *Encoder) Integers(typ Type, values []int64, entries int, inRuns bool) E
 	}
 	e.dictionaryPage(&c, appendInts(e.body[:0], e.dictionary.values, typ), distinct)
 	e.dataPage(&c, encRLEDictionary)
+	return c
+}
+
+// Doubles encodes the numbers of the entries that are present according to Def.
+func (e *Encoder) Doubles(values []float64, entries int) EncodedChunk {
+	c := e.begin(Double, entries)
+	e.page = e.appendLevels(e.page[:0])
+	for _, v := range values {
+		e.page = binary.LittleEndian.AppendUint64(e.page, math.Float64bits(v))
+	}
+	e.dataPage(&c, encPlain)
+	return c
+}
+
+// Booleans encodes the booleans, 0 or 1, of the entries that are present according to Def.
+func (e *Encoder) Booleans(values []int64, entries int) EncodedChunk {
+	c := e.begin(Boolean, entries)
+	e.page = e.appendLevels(e.page[:0])
+	for i, v := range values {
+		if i%8 == 0 {
+			e.page = append(e.page, 0)
+		}
+		e.page[len(e.page)-1] |= byte(v&1) << (i % 8)
+	}
+	e.dataPage(&c, encPlain)
 	return c
 }
 

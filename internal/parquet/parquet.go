@@ -23,10 +23,12 @@ const Magic = "PAR1"
 // Type is a physical type, as numbered in parquet.thrift.
 type Type int32
 
-// The physical types that this package encodes and decodes.
+// The physical types that this package encodes. It does not decode Boolean and Double.
 const (
+	Boolean   Type = 0
 	Int32     Type = 1
 	Int64     Type = 2
+	Double    Type = 5
 	ByteArray Type = 6
 )
 

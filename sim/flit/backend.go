@@ -54,7 +54,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".json"}, Nodes: true, Columns: sweepColumns}
+	return sim.Traits{Timelines: []string{".json"}, Nodes: true}
 }
 
 func (b *backend) Params() param.Set {
@@ -288,7 +288,6 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		done.AddSharedNICs(c.nodes)
 	}
 	own := newFigures(report)
-	done.Cells = own.cells()
 	done.Topology = b.network.Describe(b.topology)
 	done.Topology.Placement = b.placement.String()
 	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables,

@@ -2,7 +2,6 @@ package flit
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -30,9 +29,6 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 		if env.IsGiven(name) {
 			return param.Exclude(name, "synthetic")
 		}
-	}
-	if env.JSON && env.CSV {
-		return param.Exclude("json", "csv")
 	}
 	if b.plot != "" {
 		if _, err := plotFormat(b.plot); err != nil {
@@ -254,42 +250,10 @@ func (c *curve) Points() []sim.CurvePoint {
 	for i := range c.points {
 		pt := &c.points[i]
 		points[i] = sim.CurvePoint{Name: fmt.Sprintf("load %v", pt.Traffic.Load), Value: pt, Units: units,
-			Topology: network, Failed: pt.Error}
+			Topology: network, Failed: pt.Error,
+			Factors: map[string]string{"load": strconv.FormatFloat(pt.Traffic.Load, 'g', -1, 64)}}
 	}
 	return points
-}
-
-// syntheticColumns are the CSV columns.
-var syntheticColumns = []string{"pattern", "routing", "load", "applied_load", "accepted_load", "packet_latency_mean",
-	"packet_latency_p50", "packet_latency_p95", "packet_latency_p99", "packet_latency_max", "packet_injection_latency",
-	"packet_network_latency", "flit_latency", "flit_network_latency", "hops", "packets", "dropped", "host_use",
-	"local_use", "global_use", "error"}
-
-// WriteCSV writes one row per load.
-func (c *curve) WriteCSV(w io.Writer) error {
-	points := c.points
-	table := csv.NewWriter(w)
-	records := [][]string{syntheticColumns}
-	for i := range points {
-		pt := &points[i]
-		record := make([]string, len(syntheticColumns))
-		record[0], record[1], record[2] = patternName(&pt.Traffic), pt.Model, fmt.Sprint(pt.Traffic.Load)
-		record[len(record)-1] = pt.Error
-		if pt.figures != nil {
-			r, d := pt.Report, &pt.Packet
-			cells := []string{number6(r.Applied), number6(r.Accepted), number6(d.Mean), fmt.Sprint(d.P50),
-				fmt.Sprint(d.P95),
-				fmt.Sprint(d.P99), fmt.Sprint(d.Max), number6(r.InjectionLatency), number6(r.NetworkLatency),
-				number6(r.FlitLatency),
-				number6(r.FlitNetworkLatency), number6(r.Hops), fmt.Sprint(r.Packets), fmt.Sprint(r.Dropped)}
-			for _, kind := range []string{"host", "local", "global"} {
-				cells = append(cells, number6(meanUse(pt.use, kind)))
-			}
-			copy(record[3:], cells)
-		}
-		records = append(records, record)
-	}
-	return table.WriteAll(records)
 }
 
 // patternName formats a pattern in the syntax of parsePattern.

@@ -99,21 +99,6 @@ func linkTable(r *Report, most int) *sim.Table {
 	return t
 }
 
-// sweepColumns are the backend's columns of sweeps.
-var sweepColumns = []string{"cycles", "accepted_load", "flit_latency", "flit_network_latency", "packet_latency_mean",
-	"packet_latency_p99", "packet_latency_max", "message_latency", "host_use", "local_use", "global_use"}
-
-// cells returns the cells of sweepColumns.
-func (f *figures) cells() []string {
-	r := f.Report
-	return []string{fmt.Sprint(r.Cycles), number6(r.Accepted), number6(r.FlitLatency), number6(r.FlitNetworkLatency),
-		number6(r.Packet.Mean), fmt.Sprint(r.Packet.P99), fmt.Sprint(r.Packet.Max), number6(r.MessageLatency),
-		number6(meanUse(f.use, "host")), number6(meanUse(f.use, "local")), number6(meanUse(f.use, "global"))}
-}
-
-// number6 formats a number with six significant digits.
-func number6(v float64) string { return fmt.Sprintf("%.6g", v) }
-
 // rows returns the summary lines.
 func (f *figures) rows() (rows []sim.Row) {
 	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }

@@ -62,10 +62,13 @@ type Change struct {
 var described = []string{"run", "backend", "model", "params", "traffic"}
 
 // Members of the description of a run that tell its origin: equal runs may differ in them.
-var origins = []string{"run.program", "run.version", "run.commit", "run.command", "run.trace.name", "run.trace.inputs"}
+var origins = []string{"run.program", "run.version", "run.commit", "run.command", "run.trace.name", "run.trace.inputs",
+	"run.trace.command"}
 
-// Members that are not compared: wall-clock figures, and units of other members.
-var ignored = []string{"wall_s", "ops_per_s", "run.units"}
+// Members that are not compared: wall-clock figures, units of other members, and those that follow from others and from
+// the place in a grid.
+var ignored = []string{"wall_s", "ops_per_s", "run.units", "run.point", "run.id", "run.index", "run.replica",
+	"run.factors"}
 
 // CompareKept compares the results of two files. A single result is compared with a single result. With several, the
 // parameters that vary within a file distinguish results, and results with equal values of them are compared; those

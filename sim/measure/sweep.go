@@ -1,11 +1,7 @@
 package measure
 
 import (
-	"encoding/csv"
-	"fmt"
-	"io"
 	"slices"
-	"strconv"
 
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/param"
@@ -79,74 +75,4 @@ func FailureOf(backend string, r *sim.Result, err error) Failure {
 		f.Model, f.Params = r.Model, r.Params
 	}
 	return f
-}
-
-// CSV writes results as comma-separated values below a header line. Each parameter has its own column. Finish times of
-// ranks are omitted.
-type CSV struct {
-	table   *csv.Writer
-	backend string
-	extra   []string // columns beyond the common ones
-	timing  bool     // columns of wall-clock figures
-	head    bool
-}
-
-// NewCSV returns a writer of the results of a backend. timing adds the wall-clock figures, which differ from run to
-// run.
-func NewCSV(w io.Writer, backend string, traits sim.Traits, timing bool) *CSV {
-	return &CSV{table: csv.NewWriter(w), backend: backend, extra: traits.Columns, timing: timing}
-}
-
-// Write writes the row of a result, or of a failed run.
-func (c *CSV) Write(r *sim.Result, failed error) error {
-	model, params := "", sim.Values(nil)
-	if r != nil {
-		model, params = r.Model, r.Params
-	}
-	names, values, err := params.Columns()
-	if err != nil {
-		return err
-	}
-	if !c.head {
-		c.head = true
-		names = append(append([]string{"backend", "model"}, names...), "complete", "makespan_ps", "ops", "never_run",
-			"events", "messages", "bytes")
-		if c.timing {
-			names = append(names, "wall_s", "ops_per_s")
-		}
-		names = append(append(names, c.extra...), "error")
-		if err := c.table.Write(names); err != nil {
-			return err
-		}
-	}
-	record := append([]string{c.backend, model}, values...)
-	if failed == nil {
-		makespan, _ := r.Makespan.AppendText(nil)
-		record = append(record, strconv.FormatBool(r.Complete), string(makespan), fmt.Sprint(r.Ops),
-			fmt.Sprint(r.NeverRun), fmt.Sprint(r.Events), fmt.Sprint(r.Messages), r.TotalBytes().String())
-		if c.timing {
-			wall, err := r.Wall.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			record = append(record, string(wall), strconv.FormatFloat(r.OpsPerS, 'g', 6, 64))
-		}
-		overflow := ""
-		if s := r.Section("overflow"); s != nil {
-			overflow = s.Rows[0].Text
-		}
-		record = append(append(record, r.Cells...), overflow)
-	} else {
-		record = append(record, "false")
-		empty := 6 + len(c.extra)
-		if c.timing {
-			empty += 2
-		}
-		record = append(append(record, make([]string, empty)...), failed.Error())
-	}
-	if err := c.table.Write(record); err != nil {
-		return err
-	}
-	c.table.Flush()
-	return c.table.Error()
 }

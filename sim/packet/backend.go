@@ -58,7 +58,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".json"}, Nodes: true, Columns: sweepColumns}
+	return sim.Traits{Timelines: []string{".json"}, Nodes: true}
 }
 
 func (b *backend) Check(env *sim.Env) (err error) {
@@ -250,6 +250,9 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	result.Topology = b.network.Describe(b.topology)
 	result.Topology.Placement, result.Topology.Failures = b.placement.String(), b.failTexts
+	if len(b.failTexts) > 0 {
+		result.Params = append(result.Params, sim.Value{Name: "fail", Value: b.failTexts})
+	}
 	addSections(result, report, b.maxFlows)
 	result.AddSharedNICs(c.nodes)
 	return result, nil

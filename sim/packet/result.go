@@ -64,28 +64,6 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 			printPorts(w, r)
 		}, Incomplete: incomplete(r),
 	})
-	result.Cells = cells(r)
-}
-
-// sweepColumns are the backend's columns of sweeps.
-var sweepColumns = []string{"fct_mean_ps", "fct_p99_ps", "fct_max_ps", "slowdown_mean", "slowdown_p99", "trims",
-	"drops", "ecn_marks", "ecn_header_marks",
-	"max_data_queue_bytes", "incomplete_flows"}
-
-// cells returns the cells of sweepColumns; those of an empty distribution are empty.
-func cells(r *Report) []string {
-	times, slowdowns := make([]string, 3), make([]string, 2)
-	if fct := &r.FCT; fct.Count > 0 {
-		times = []string{picoseconds(fct.Mean), picoseconds(fct.P99), picoseconds(fct.Max)}
-	}
-	if slowdown := &r.Slowdown; slowdown.Count > 0 {
-		slowdowns = []string{number6(slowdown.Mean), number6(slowdown.P99)}
-	}
-	c := &r.Counters
-	return append(append(times, slowdowns...),
-		fmt.Sprint(c.TrimsArriving+c.TrimsTail), fmt.Sprint(c.Drops), fmt.Sprint(c.Marks), fmt.Sprint(c.HeaderMarks),
-		fmt.Sprint(c.MaxDataQueue),
-		fmt.Sprint(r.Incomplete))
 }
 
 // distributionMembers are the JSON members of distributions.

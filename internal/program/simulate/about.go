@@ -9,11 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/spf13/pflag"
-
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -24,10 +21,15 @@ type about struct {
 	Version  string            `json:"version"`
 	Commit   string            `json:"commit,omitempty"` // of the source; "+dirty" after it: with changes
 	Command  []string          `json:"command"`
+	Point    string            `json:"point"`   // identity of the run with seed 0
+	ID       string            `json:"id"`      // identity of the run; see tables.Identity
+	Index    int               `json:"index"`   // place in the grid
+	Replica  int               `json:"replica"` // number of earlier runs of the point
+	Factors  map[string]string `json:"factors"` // values of the axes of the grid, but the seed
 	Seed     int64             `json:"seed"`
 	Trace    *aboutTrace       `json:"trace,omitempty"` // nil for synthetic traffic
 	Topology *sim.Topology     `json:"topology,omitempty"`
-	Settings map[string]any    `json:"settings"` // flags on the command line that are not output, by name
+	Settings map[string]string `json:"settings"` // options that differ from their default, by name
 	Units    map[string]string `json:"units"`    // of numbers whose names do not end with their unit, by path
 	Warnings []string          `json:"warnings"` // printed before the result, sorted
 }
@@ -41,8 +43,10 @@ type aboutTrace struct {
 	// followed by a line feed, in the order of Inputs.
 	SHA256 string      `json:"sha256"`
 	Inputs []dag.Input `json:"inputs,omitempty"` // the files, if there are several
-	Ranks  int         `json:"ranks"`
-	Ops    int64       `json:"ops"` // after the lowering of collectives
+	// Command made the trace, if its provenance is known.
+	Command []string `json:"command,omitempty"`
+	Ranks   int      `json:"ranks"`
+	Ops     int64    `json:"ops"` // after the lowering of collectives
 }
 
 // warnings collects the warnings of a run, sorted, because parallel work prints them in any order. Its methods may be
@@ -71,42 +75,58 @@ func (r *run) newAbout(l *loaded) (*about, error) {
 	record := r.p.Provenance(nil)
 	a := &about{
 		Program: record.Program, Version: record.Version, Commit: commit(), Command: record.Command,
-		Settings: r.settings(), Warnings: r.warnings.list(),
+		Factors: make(map[string]string), Warnings: r.warnings.list(),
 	}
 	var err error
-	if a.Seed, err = r.o.flags.GetInt64("seed"); err != nil || l == nil {
-		return a, err
+	if a.Seed, err = r.o.flags.GetInt64("seed"); err != nil {
+		return nil, err
+	}
+	if a.Settings, err = r.settings(); err != nil {
+		return nil, err
+	}
+	if a.identify(r.kind.Name); l == nil {
+		return a, nil
 	}
 	inputs, err := l.inputs()
 	if err != nil {
 		return nil, err
 	}
-	a.Trace = &aboutTrace{Name: l.name, Title: l.title, Format: l.format, Ranks: l.ranks, Ops: l.ops}
+	a.Trace = &aboutTrace{Name: l.name, Title: l.title, Format: l.format, Ranks: l.ranks, Ops: l.ops,
+		Command: l.command}
 	if len(inputs) == 1 {
 		a.Trace.SHA256 = inputs[0].SHA256
 	} else {
 		a.Trace.SHA256, a.Trace.Inputs = digestOf(inputs), inputs
 	}
+	a.identify(r.kind.Name)
 	return a, nil
 }
 
-// describe returns the description of the run with a result, which may be nil if the run failed. Warnings are those up
+// identify sets the identities.
+func (a *about) identify(backend string) {
+	trace := ""
+	if a.Trace != nil {
+		trace = a.Trace.SHA256
+	}
+	a.ID = tables.Identity(backend, a.Settings, a.Seed, trace)
+	a.Point = tables.Identity(backend, a.Settings, 0, trace)
+}
+
+// describe completes the description of a run by its result, which may be nil if the run failed. Warnings are those up
 // to now or, in a sweep, whose points run in any order, those before the first point.
-func (r *run) describe(result *sim.Result) *about {
-	a := *r.about
+func (r *run) describe(a *about, result *sim.Result) {
 	if r.grid == nil {
 		a.Warnings = r.warnings.list()
 	}
 	if result != nil {
 		a.Topology, a.Units = result.Topology, result.Units()
 		if described := result.Section("run"); described != nil {
-			described.Value = &a
+			described.Value = a
 		} else {
-			result.Add(sim.Section{Key: "run", Value: &a, At: sim.First})
+			result.Add(sim.Section{Key: "run", Value: a, At: sim.First})
 		}
 		result.Timing = r.o.timing
 	}
-	return &a
 }
 
 // writeLine writes a JSON object as a line, with the description as its first member.
@@ -151,26 +171,4 @@ func digestOf(inputs []dag.Input) string {
 		sum.Write([]byte(in.SHA256 + "\n"))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// output is the heading of flags that do not change results.
-const output = "Output"
-
-// settings returns the flags on the command line that may change results, with their texts: a text, or a list of them
-// for flags that were repeated.
-func (r *run) settings() map[string]any {
-	all := make(map[string]any)
-	r.o.flags.Visit(func(f *pflag.Flag) {
-		silent := []string{"backend", "seed", "sweep", "threads", "alone", "compare", "quiet", "verbose", "max-memory"}
-		own := r.backend.Params().Find(f.Name)
-		if manual.InSection(f, output) || own != nil && own.Heading == output || slices.Contains(silent, f.Name) {
-			return
-		}
-		if texts := cli.FlagTexts(f); len(texts) == 1 {
-			all[f.Name] = texts[0]
-		} else {
-			all[f.Name] = texts
-		}
-	})
-	return all
 }

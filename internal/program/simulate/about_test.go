@@ -35,9 +35,12 @@ type described struct {
 			Placement string
 			Failures  []string
 		}
-		Settings map[string]any
-		Units    map[string]string
-		Warnings []string
+		Settings       map[string]string
+		Point, ID      string
+		Index, Replica int
+		Factors        map[string]string
+		Units          map[string]string
+		Warnings       []string
 	}
 }
 
@@ -88,11 +91,12 @@ func TestRunDescribed(t *testing.T) {
 		!slices.Equal(top.Failures, []string{"tor0-agg0"}) {
 		t.Errorf("topology %+v", top)
 	}
-	if d.Run.Units["params.transport_params.rto"] != "ps" || d.Run.Settings["set"] != "rto=2ms" ||
-		d.Run.Settings["json"] != nil || d.Run.Settings["quiet"] != nil {
+	if d.Run.Units["params.transport_params.rto"] != "ps" || len(d.Run.Settings) != 4 || d.Run.Settings["set.rto"] != "2ms" ||
+		d.Run.Settings["fail"] != "tor0-agg0" {
 		t.Errorf("units %v, settings %v", d.Run.Units, d.Run.Settings)
 	}
-	if d := describedBy(t, "", "-q", path, "--params", "ai", "--sweep", "L=1us,2us"); len(d.Run.Settings) != 1 {
+	if d := describedBy(t, "", "-q", path, "--params", "ai", "--sweep", "L=1us,2us"); len(d.Run.Settings) != 2 ||
+		d.Run.Settings["L"] != "1us" || d.Run.Factors["L"] != "1us" {
 		t.Errorf("settings %v", d.Run.Settings)
 	}
 	d = describedBy(t, "", "--backend", "flit", "--topology", "star:hosts=4", "--synthetic", "uniform", "--load", "0.1",
@@ -113,7 +117,7 @@ func TestEqualRuns(t *testing.T) {
 		{"--sweep", "L=1us,2us", path}, {"--sweep", "L=1us,2us", "--csv", path},
 		append(packet, "--sweep", "seed=1..3:3"), append(packet, "--sweep", "seed=1..3:3", "--csv"),
 		{"--backend", "flit", "--topology", "star:hosts=4", "--synthetic", "uniform", "--load", "0.1,0.2", "--json"},
-		{"--backend", "flit", "--topology", "star:hosts=4", "--synthetic", "uniform", "--load", "0.1,0.2", "--csv"},
+		{"--backend", "flit", "--topology", "star:hosts=4", "--synthetic", "uniform", "--load", "0.1,0.2", "--csv=results"},
 		{"--timeline", "out", "--json", path}, append(packet, "--json", "--timeline", "out"),
 	} {
 		folder := t.TempDir()

@@ -164,16 +164,15 @@ func TestAnalyticalSweep(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v ns, expected %v", got, want)
 	}
-	one := clitest.Run(newCommand, append(args, "--sweep", "bw0=50;bw=3", "--csv", trace)...)
-	if !strings.Contains(one.Stdout, ",117780000,") {
-		t.Errorf("bw0 does not go before bw: %s", one.Stdout)
+	one := rowsOf(t, append(args, "--sweep", "bw0=50;bw=3", "--csv", trace)...)
+	if one[0]["makespan_ps"] != "117780000" {
+		t.Errorf("bw0 does not go before bw: %v", one)
 	}
-	r = clitest.Run(newCommand, append(args, "--sweep", "bw=50..100:2", "--csv", trace)...)
-	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "backend,model,network,bw0_GiBps,lat0_ns,splits,") ||
-		!strings.HasPrefix(lines[1], "analytical,unaware,Ring(8),50,500,4,") || !strings.Contains(lines[1], ",117780000,") ||
-		!strings.HasPrefix(lines[2], "analytical,unaware,Ring(8),100,500,4,") {
-		t.Errorf("got %s%s", r.Stdout, r.Stderr)
+	rows := rowsOf(t, append(args, "--sweep", "bw=50..100:2", "--csv", trace)...)
+	if len(rows) != 2 || rows[0]["topology"] != "Ring(8)@50GB/s,500ns" || rows[0]["makespan_ps"] != "117780000" ||
+		!strings.Contains(rows[0]["params"], `"bw0_GiBps":50,`) || !strings.Contains(rows[1]["params"], `"bw0_GiBps":100,`) ||
+		rows[0]["factors"] != `{"bw":"50"}` || rows[1]["factors"] != `{"bw":"100"}` {
+		t.Errorf("got %v", rows)
 	}
 	for _, sweep := range []string{"bw0=0", "bw1=5", "splits=0", "splits=1.5", "lat0=-1", "lat0=5GB/s", "peak-perf=1",
 		"endpoint-delay=3s", "local-mem-bw=nan", "queues=5000"} {

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -30,7 +31,10 @@ type options struct {
 	json       bool
 	timeline   string
 	sweep      string
-	csv        bool
+	csv        string // a table to print as CSV; "": none
+	points     string // files of tables
+	results    string
+	summary    string
 	timing     bool
 	flags      *pflag.FlagSet
 	threads    int
@@ -90,11 +94,17 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.breakdown, "breakdown", false, "divide the time of each rank into parts")
-	flags.BoolVar(&o.csv, "csv", false, "print sweeps and load curves as CSV")
-	flags.BoolVar(&o.timing, "timing", false, "add wall-clock times to JSON and CSV")
-	manual.InTopic(cmd, "timing", "result")
+	flags.StringVar(&o.csv, "csv", "", "print a `table` as CSV: points, results or summary")
+	flags.Lookup("csv").NoOptDefVal = tables.Names[0]
+	cli.CompleteWith(cmd, "csv", tables.Names)
+	flags.BoolVar(&o.timing, "timing", false, "add wall-clock times to JSON")
+	cli.OutputVar(flags, &o.points, "points", "write a table of runs, `FILE`.csv or .parquet")
+	cli.OutputVar(flags, &o.results, "results", "write a table of all numbers of the runs, `FILE`.csv or .parquet")
+	cli.OutputVar(flags, &o.summary, "summary", "write a table of means over replicas, `FILE`.csv or .parquet")
 	flags.BoolVar(&o.compared, "diff", false, "compare two files of results; exit with 1 if they differ")
-	manual.InTopic(cmd, "diff", "result")
+	for _, name := range []string{"timing", "diff", "points", "results", "summary"} {
+		manual.InTopic(cmd, name, "result")
+	}
 	p.RegisterSync(flags)
 	cli.OutputVar(flags, &o.timeline, "timeline", "write a timeline `FILE`: .json (Perfetto) or .viz")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")

@@ -24,7 +24,7 @@ func (o *options) checkDiff() (err error) {
 			err = cli.Usagef("--diff compares results as they are: --%s has no effect on them", f.Name)
 		}
 	})
-	if err == nil && o.json && o.csv {
+	if err == nil && o.json && o.csv != "" {
 		err = cli.Usagef("--json and --csv exclude each other")
 	}
 	return err
@@ -68,7 +68,7 @@ func (o *options) diff(p *cli.Program, args []string) error {
 	switch {
 	case o.json:
 		err = d.WriteJSON(out, names[0], names[1])
-	case o.csv:
+	case o.csv != "":
 		err = d.WriteCSV(out)
 	case !d.Equal:
 		err = d.WriteTable(out, names[0], names[1])

@@ -198,7 +198,6 @@ func TestFlitErrors(t *testing.T) {
 		{[]string{"--cores", "1"}, 1, "9 ranks with 1 per host need 9 hosts, but the network has 8"},
 		{[]string{"--placement", "nodes"}, 1, "rank 8 is on node 8, but the network has only 8 hosts"},
 		{[]string{"--load", "0.5"}, 2, "--load needs --synthetic"},
-		{[]string{"--csv"}, 2, "--csv needs --sweep"},
 		{[]string{"--transport", "ndp"}, 2, "--transport is for the packet backend, not for flit"},
 		{[]string{"--timeline", "x.viz"}, 2, ".json"},
 		{[]string{"--routing", "ugal"}, 1, "routing ugal is for dragonflies"},
@@ -241,7 +240,7 @@ func TestFlitSynthetic(t *testing.T) {
 	args := append(slices.Clone(smallDragonfly), "--synthetic", "uniform", "--load", "0.1,0.4..0.8:3", "--warmup", "500", "--measure",
 		"1000")
 	var all strings.Builder
-	for _, form := range [][]string{{"--csv"}, nil, {"--json"}} {
+	for _, form := range [][]string{{"--csv=summary"}, nil, {"--json"}} {
 		var first clitest.Result
 		for _, threads := range []string{"1", "4"} {
 			r := clitest.Run(newCommand, append(append(slices.Clone(args), "--threads", threads), form...)...)
@@ -287,27 +286,30 @@ func checkSyntheticJSON(t *testing.T, text string) {
 // TestFlitPatterns runs each pattern once.
 func TestFlitPatterns(t *testing.T) {
 	for _, pattern := range []string{"uniform", "adversarial+3", "permutation", "hotspot:0.1:0", "hotspot:0.25:3,9"} {
-		r := clitest.Run(newCommand, append(slices.Clone(smallDragonfly), "--synthetic", pattern, "--load", "0.05", "--warmup", "500",
-			"--measure", "2000", "--csv")...)
-		rows, err := csv.NewReader(strings.NewReader(r.Stdout)).ReadAll()
-		if r.Status != 0 || err != nil || len(rows) != 2 || rows[1][0] != pattern || rows[1][len(rows[1])-1] != "" {
-			t.Errorf("%s: status %d, %s%s", pattern, r.Status, r.Stderr, r.Stdout)
+		rows := rowsOf(t, append(slices.Clone(smallDragonfly), "--synthetic", pattern, "--load", "0.05", "--warmup", "500", "--measure",
+			"2000", "--csv")...)
+		name, _, _ := strings.Cut(strings.ReplaceAll(pattern, "+", ":"), ":")
+		if len(rows) != 1 || rows[0]["status"] != "done" || rows[0]["factors"] != `{"load":"0.05"}` ||
+			!strings.Contains(rows[0]["params"], `"traffic":{"pattern":"`+name+`",`) {
+			t.Errorf("%s: %v", pattern, rows)
 		}
 	}
 }
 
 func TestFlitSweep(t *testing.T) {
-	r := clitest.Run(newCommand, "--backend", "flit", "--sweep", "pipeline=1,5;cycle=1ns,2ns", "--csv", messagesGOAL(t, "128", [2]int{0, 1}))
-	rows, err := csv.NewReader(strings.NewReader(r.Stdout)).ReadAll()
-	if err != nil || len(rows) != 5 {
-		t.Fatalf("%v: status %d, %s%s", err, r.Status, r.Stderr, r.Stdout)
-	}
-	at := slices.Index(rows[0], "makespan_ps")
-	network := slices.Index(rows[0], "flit_network_latency")
-	for i, want := range [][2]string{{"10000", "6.5"}, {"20000", "6.5"}, {"14000", "10.5"}, {"28000", "10.5"}} {
-		if row := rows[i+1]; row[at] != want[0] || row[network] != want[1] {
-			t.Errorf("point %d: got %s and %s, expected %v", i, row[at], row[network], want)
+	rows := rowsOf(t, "--backend", "flit", "--sweep", "pipeline=1,5;cycle=1ns,2ns", "--csv=summary", messagesGOAL(t, "128", [2]int{0, 1}))
+	var got [][2]string // makespan and latency by point
+	for _, row := range rows {
+		switch row["metric"] {
+		case "backend_stats.flit_network_latency":
+			got = append(got, [2]string{"", row["mean"]})
+		case "makespan_ps":
+			got[len(got)-1][0] = row["mean"]
 		}
+	}
+	want := [][2]string{{"10000", "6.5"}, {"20000", "6.5"}, {"14000", "10.5"}, {"28000", "10.5"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, expected %v", got, want)
 	}
 }
 

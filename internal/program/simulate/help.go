@@ -9,13 +9,13 @@ const examples = `  tracegen horovod | simulate
   simulate --params ai --G 400Gbps --json x.parquet > a.json
   simulate --diff a.json b.json
   simulate --backend packet --topology fattree:k=8 --transport dctcp x.parquet
-  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet`
+  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv=summary x.parquet`
 
 // sweepPage is the help of sweeps.
 const sweepPage = `--sweep GRID runs a grid of parameters over one trace, several points concurrently, and prints a JSON line per point in
-the order of the grid, or with --csv a table without the finish times of the ranks.
+the order of the grid, or with --csv a table ("--help result").
 
-  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv x.parquet
+  simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv=summary x.parquet
   simulate --backend packet --topology fattree:k=4 --sweep 'queue=100kB,1MB' x.parquet
 
 Parameters are separated by semicolons, values by commas. FROM..TO:N are N values at equal distances. The help of a
@@ -36,6 +36,10 @@ const resultPage = `The result is a table, or with --json one JSON object with t
 topology, settings, seed, version), backend, model, params, complete, makespan_ps, finish_ps (by rank), ops, never_run,
 events, messages, bytes, with --timing wall_s and ops_per_s, and, if they apply, leftover, stuck, aborted, overflow,
 backend_stats, critical_path, op_times, jobs and compare. Times are in ps.
+
+Three tables have the same columns for every backend, as CSV (--csv) or in files (.csv or .parquet): points, a row per
+run; results, a row per number of a run; summary, a row per point and number with mean and 95 % interval over the seeds
+of a sweep such as --sweep 'seed=1..5:5'.
 
 A run is incomplete if ops never ran, or if messages or receives have no partner: the first ten are listed with the
 reason, "complete" is false, and the exit status is 1.

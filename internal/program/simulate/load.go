@@ -21,6 +21,7 @@ type loaded struct {
 	name     string
 	title    string
 	format   string                      // "" for jobs
+	command  []string                    // that made the trace; nil if unknown
 	inputs   func() ([]dag.Input, error) // digests of the files; call it at most once, after reading
 	ranks    int
 	ops      int64 // as compiled, after lowering of collectives
@@ -161,7 +162,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 		return fail(err)
 	}
 	before := trace.Ops()
-	l.title, l.ranks, l.ops = trace.Title, len(trace.Ranks), h.Ops
+	l.title, l.ranks, l.ops, l.command = trace.Title, len(trace.Ranks), h.Ops, madeBy(trace.Meta)
 	if l.ops != before {
 		r.p.Explain("%s: lowered %d ops to %d", l.name, before, l.ops)
 	}
@@ -222,7 +223,15 @@ func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error 
 	r.phases.add("decode", reading)
 	r.phases.add("lower", 0)
 	r.phases.add("compile", compiling)
-	l.title, l.ranks, l.ops = h.Title, h.Ranks, h.Ops
+	l.title, l.ranks, l.ops, l.command = h.Title, h.Ranks, h.Ops, madeBy(h.Meta)
+	return nil
+}
+
+// madeBy returns the command that made a trace, or nil.
+func madeBy(meta dag.Meta) []string {
+	if n := len(meta.Provenance); n > 0 {
+		return meta.Provenance[n-1].Command
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -186,21 +187,19 @@ func TestPacketFiles(t *testing.T) {
 }
 
 func TestPacketSweep(t *testing.T) {
-	r := clitest.Run(newCommand, "--backend", "packet", "--topology", leafSpine, "--sweep",
-		"queue=20kB,1MB;window=2,50;mss=0,4KiB", "--csv", permutation)
-	rows, err := csv.NewReader(strings.NewReader(r.Stdout)).ReadAll()
-	if err != nil || len(rows) != 9 || r.Status != 1 { // for there are no packets without payload
-		t.Fatalf("status %d, %v, %s", r.Status, err, r.Stderr)
+	rows := rowsOf(t, "--backend", "packet", "--topology", leafSpine, "--sweep", "queue=20kB,1MB;window=2,50;mss=0,4KiB", "--csv",
+		permutation)
+	if len(rows) != 8 || rows[0]["status"] != "failed" || rows[0]["error"] == "" || rows[0]["makespan_ps"] != "" ||
+		rows[1]["status"] != "done" || rows[1]["error"] != "" { // for there are no packets without payload
+		t.Fatalf("got %v", rows)
 	}
-	at := slices.Index(rows[0], "queue_bytes")
-	if rows[2][at] != "20000" || rows[8][at] != "1000000" || rows[1][len(rows[1])-1] == "" || rows[2][len(rows[2])-1] != "" {
-		t.Errorf("got %s", r.Stdout)
+	if !strings.Contains(rows[1]["params"], `"queue_bytes":20000,`) || !strings.Contains(rows[7]["params"], `"queue_bytes":1000000,`) ||
+		rows[1]["factors"] != `{"mss":"4KiB","queue":"20kB","window":"2"}` {
+		t.Errorf("got %v", rows)
 	}
 	alone, _ := packetRun(t, "--queue", "20kB", "--set", "window=2", permutation)
-	var makespan int64
-	err = json.Unmarshal([]byte(rows[2][slices.Index(rows[0], "makespan_ps")]), &makespan)
-	if err != nil || makespan != alone.Makespan {
-		t.Errorf("makespan %d in a sweep, %d alone", makespan, alone.Makespan)
+	if makespan := strconv.FormatInt(alone.Makespan, 10); rows[1]["makespan_ps"] != makespan {
+		t.Errorf("makespan %s in a sweep, %s alone", rows[1]["makespan_ps"], makespan)
 	}
 }
 

@@ -49,7 +49,6 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 	}
 	r.env = &sim.Env{
 		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json, Jobs: o.alone || o.compare,
-		CSV:    o.csv,
 		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
 		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
@@ -92,10 +91,11 @@ func (r *run) check() (err error) {
 		return cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
 	}
 	o.threads = min(o.threads, runtime.GOMAXPROCS(0))
+	if err := r.checkTables(); err != nil {
+		return err
+	}
 	set := r.backend.Params()
 	switch {
-	case o.sweep == "" && o.csv && !r.standsAlone():
-		return cli.Usagef("--csv needs --sweep")
 	case o.sweep == "":
 		return nil
 	case len(set.Swept()) == 0:
@@ -156,6 +156,11 @@ func (r *run) simulate() error {
 		r.phases.explain(r.p, l.ops)
 		return err
 	}
+	written, err := r.openTables(out, []*about{r.about})
+	if err != nil {
+		return err
+	}
+	defer written.close()
 	result, err := r.once(l)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
@@ -170,7 +175,13 @@ func (r *run) simulate() error {
 		complete = complete && allAlone
 		r.phases.done("alone")
 	}
-	r.describe(result)
+	r.describe(r.about, result)
+	if err := written.add(result.WriteJSON); err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	if err := written.commit(); err != nil {
+		return err
+	}
 	if err := r.print(out, l, result); err != nil {
 		return err
 	}
@@ -223,7 +234,8 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 		return result, err
 	}
 	if chrome, is := o.Timeline.(*sim.ChromeTimeline); is {
-		chrome.About = r.describe(result)
+		r.describe(r.about, result)
+		chrome.About = r.about
 	}
 	if err := o.Timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
@@ -262,13 +274,17 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		Replay: l.replay, Points: r.grid, Options: sim.RunOptions{Context: r.env.Context, Threads: r.o.threads},
 		Observers: func() []measure.Observer { return r.observers(l) }, Done: func() { progress.Add(1) },
 	}
-	write := r.writeLine
-	if r.o.csv {
-		table := measure.NewCSV(out, r.kind.Name, r.backend.Traits(), r.o.timing)
-		write = func(_ io.Writer, _ *about, result *sim.Result, err error) error { return table.Write(result, err) }
+	points, err := r.points()
+	if err != nil {
+		return err
 	}
+	written, err := r.openTables(out, points)
+	if err != nil {
+		return err
+	}
+	defer written.close()
 	failed, incomplete := 0, 0
-	err := s.Run(func(point int, result *sim.Result, err error) error {
+	err = s.Run(func(point int, result *sim.Result, err error) error {
 		switch {
 		case err != nil:
 			failed++
@@ -276,13 +292,24 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		case !result.Complete:
 			incomplete++
 		}
-		about := r.describe(result)
-		if err := write(out, about, result, err); err != nil {
+		a := points[point]
+		points[point] = nil // releases memory
+		r.describe(a, result)
+		line := func(w io.Writer) error { return r.writeLine(w, a, result, err) }
+		if err := written.add(line); err != nil {
 			return err
+		}
+		if r.o.csv == "" {
+			if err := line(out); err != nil {
+				return err
+			}
 		}
 		return out.Flush()
 	})
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(written.commit(), out.Flush()); err != nil {
 		return err
 	}
 	if failed+incomplete > 0 {
@@ -330,27 +357,41 @@ func (r *run) withoutTrace(args []string) error {
 			r.p.Error("%s: %s", pt.Name, pt.Failed)
 		}
 	}
-	switch {
-	case r.o.json:
-		for i := range points {
-			a := r.describe(nil)
-			a.Topology, a.Units = points[i].Topology, points[i].Units
-			if err = a.writeLine(out, points[i].Value); err != nil {
-				break
-			}
-		}
-	case r.o.csv:
-		err = curve.WriteCSV(out)
-	default:
-		err = curve.WriteTable(out)
+	if err := r.writeCurve(out, curve, points); err != nil {
+		return err
 	}
-	if err = errors.Join(err, out.Commit()); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	if failed {
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
+}
+
+// writeCurve writes the result of synthetic traffic in the forms that the flags select.
+func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoint) error {
+	runs := r.curvePoints(points)
+	written, err := r.openTables(out, runs)
+	if err != nil {
+		return err
+	}
+	defer written.close()
+	for i, a := range runs {
+		line := func(w io.Writer) error { return a.writeLine(w, points[i].Value) }
+		if err := written.add(line); err != nil {
+			return err
+		}
+		if r.o.json {
+			if err := line(out); err != nil {
+				return err
+			}
+		}
+	}
+	if err := written.commit(); err != nil || r.o.json || r.o.csv != "" {
+		return err
+	}
+	return curve.WriteTable(out)
 }
 
 // explainIncomplete prints on stderr the reasons of an incomplete run.

@@ -192,11 +192,10 @@ func TestSweep(t *testing.T) {
 		t.Errorf("status %d, stdout %s", r.Status, r.Stdout)
 	}
 
-	r = clitest.Run(newCommand, append(args, "--csv", vectors+"pingpong_2.bin")...)
-	lines = strings.Split(strings.TrimSpace(r.Stdout), "\n")
-	if len(lines) != 10 || !strings.HasPrefix(lines[0], "backend,model,L_ps,o_ps,g_ps,G_ps_per_byte,") ||
-		!strings.HasPrefix(lines[1], "loggops,strict,1000000,200000,5000,20,0,65536,true,") {
-		t.Errorf("csv:\n%s", r.Stdout)
+	rows := rowsOf(t, append(args, "--csv", vectors+"pingpong_2.bin")...)
+	if len(rows) != 9 || rows[0]["backend"] != "loggops" || rows[0]["model"] != "strict" || rows[0]["complete"] != "true" ||
+		!strings.HasPrefix(rows[0]["params"], `{"L_ps":1000000,"o_ps":200000,"g_ps":5000,"G_ps_per_byte":20,`) {
+		t.Errorf("csv: %v", rows)
 	}
 }
 
@@ -226,7 +225,9 @@ func TestUsageErrors(t *testing.T) {
 		{"--L fast", "expected a number"},
 		{"--collective allreduce=nosuch", "--collective"},
 		{"--timeline x.png", "ends with .json or .viz"},
-		{"--csv", "--csv needs --sweep"},
+		{"--csv=x", "--csv: expected points, results, summary, found \"x\""},
+		{"--csv --json", "--json and --csv exclude each other"},
+		{"--points x.txt", "--points: x.txt: expected a name that ends with .csv or .parquet"},
 		{"--threads 0", "--threads"},
 		{"--sweep L=1 --timeline x.json", "exclude each other"},
 		{"--sweep L", "expected NAME=VALUES"},

@@ -14,6 +14,9 @@ import (
 
 // print prints a result in the form that the flags select.
 func (r *run) print(out *cli.Output, l *loaded, result *sim.Result) error {
+	if r.o.csv != "" {
+		return out.Commit()
+	}
 	if r.o.json {
 		if err := result.WriteJSON(out); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
