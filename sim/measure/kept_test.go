@@ -117,6 +117,10 @@ func TestCompareKeptSweeps(t *testing.T) {
 		{sweep("2", 5, 1), sweep("1 2", 5, 2), "L=2ps", "", "L=1ps"},
 		{sweep("1 1 2", 5, 1), sweep("1 2", 5, 1), "", "L=1ps", ""},
 		{sweep("1", 5, 1), sweep("2", 5, 1), "[]", "", ""},
+		{ // a failed point has no parameters
+			sweep("1", 5, 1) + `{"backend":"b","params":{},"error":"x"}` + sweep("3", 5, 1),
+			sweep("3", 6, 1) + `{"backend":"b","params":{},"error":"y"}` + sweep("1", 6, 1), "L=1ps [] L=3ps", "", "",
+		},
 	} {
 		d := CompareKept(readKept(t, c.a), readKept(t, c.b))
 		var pairs []string

@@ -61,9 +61,11 @@ type Change struct {
 // Members of a result that describe what ran.
 var described = []string{"run", "backend", "model", "params", "traffic"}
 
-// Members of the description of a run that tell its origin: equal runs may differ in them.
-var origins = []string{"run.program", "run.version", "run.commit", "run.command", "run.trace.name", "run.trace.inputs",
-	"run.trace.command"}
+// Members of the description of a run that describe its origin: equal runs may differ in them.
+var origins = []string{
+	"run.program", "run.version", "run.commit", "run.command", "run.trace.name", "run.trace.inputs",
+	"run.trace.command",
+}
 
 // Members that are not compared: wall-clock figures, units of other members, and those that follow from others and from
 // the place in a grid.
@@ -74,9 +76,9 @@ var ignored = []string{"wall_s", "ops_per_s", "run.units", "run.point", "run.id"
 // parameters that vary within a file distinguish results, and results with equal values of them are compared; those
 // with the same values are paired in order.
 //
-// A list of texts is one value. The values of other lists are paired by index, those of lists of objects and of tables (objects with "columns" and "rows")
-// by their texts, such as the name of a port, and by members that number them (rank, job, flow, vc), or by index if that
-// does not identify each.
+// A list of texts is one value. The values of other lists are paired by index. Those of lists of objects and of tables
+// (objects with "columns" and "rows") are paired by their texts, such as the name of a port, and by members that number
+// them (rank, job, flow, vc), or by index if that does not identify each.
 func CompareKept(a, b []Kept) *KeptDifference {
 	d := &KeptDifference{Points: []Pair{}, OnlyA: []Point{}, OnlyB: []Point{}}
 	describedA, describedB := descriptions(a), descriptions(b)
@@ -146,26 +148,20 @@ func describe(values map[string]string, path string, n *conf.Node) {
 	}
 }
 
-// varying returns the paths whose values differ between results.
+// varying returns the paths of which results have different values. A result without a value, such as that of a point
+// that failed, does not make it vary.
 func varying(all []map[string]string) (axes []string) {
-	if len(all) < 2 {
-		return nil
-	}
-	first := all[0]
-	differs := map[string]bool{}
-	for _, values := range all[1:] {
+	first, varies := map[string]string{}, map[string]bool{}
+	for _, values := range all {
 		for path, value := range values {
-			if was, ok := first[path]; !ok || was != value {
-				differs[path] = true
-			}
-		}
-		for path := range first {
-			if _, ok := values[path]; !ok {
-				differs[path] = true
+			if was, ok := first[path]; !ok {
+				first[path] = value
+			} else if was != value {
+				varies[path] = true
 			}
 		}
 	}
-	for path := range differs {
+	for path := range varies {
 		axes = append(axes, path)
 	}
 	return axes

@@ -31,9 +31,9 @@ func (d *KeptDifference) WriteJSON(w io.Writer, a, b string) error {
 	}{a, b, d})
 }
 
-// WriteCSV writes a row per value that differs. The column part is "run" for what ran, "origin" for values that
-// do not count as a difference, "result" for single values, "list" for values in lists, and "point" for results that only
-// one file has.
+// WriteCSV writes a row per value that differs. The column part is "run" for what ran, "origin" for values that do not
+// count as a difference, "result" for single values, "list" for values in lists, and "point" for results that only one
+// file has.
 func (d *KeptDifference) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"point", "part", "metric", "item", "a", "b", "relative"})

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -13,6 +14,9 @@ import (
 
 // exitTrouble is the exit status of a comparison that failed, as in diff and cmp.
 const exitTrouble = 2
+
+// keptValue is the least memory of a value of a kept result in bytes.
+const keptValue = 80
 
 // diffFlags are the flags that a comparison uses.
 var diffFlags = []string{"diff", "json", "csv", "quiet", "verbose", "max-memory", "no-sync"}
@@ -53,6 +57,10 @@ func (o *options) diff(p *cli.Program, args []string) error {
 		names[i] = in.Name
 		in.Close()
 		if err != nil {
+			return format.InFile(in.Name, err)
+		}
+		values := bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
+		if err := memory.Check(p.Context(), "values", keptValue, int64(values)); err != nil {
 			return format.InFile(in.Name, err)
 		}
 		if kept[i], err = measure.ReadKept(text, in.Name); err != nil {
