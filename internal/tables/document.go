@@ -247,6 +247,9 @@ func (p *parser) item(path string, place int, names []string, values []any) {
 		identifies[i] = true
 		scope = append(scope, name+"="+text)
 	}
+	if len(names) == 0 {
+		return
+	}
 	if len(scope) == 0 {
 		scope = []string{singular(list) + "=" + strconv.Itoa(place)}
 		if number, is := values[0].(json.Number); is && strings.HasSuffix(list, "_by_size") {

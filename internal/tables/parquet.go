@@ -37,7 +37,8 @@ var physical = [...]parquet.Type{
 func newParquetWriter(w io.Writer, columns []column) *parquetWriter {
 	p := &parquetWriter{w: w, columns: columns, buffers: make([]buffer, len(columns))}
 	p.footer.CreatedBy = "tracedag"
-	p.footer.Schema = []parquet.Element{{Name: "schema", Children: int32(len(columns)), Converted: parquet.ConvertedNone}}
+	root := parquet.Element{Name: "schema", Children: int32(len(columns)), Converted: parquet.ConvertedNone}
+	p.footer.Schema = []parquet.Element{root}
 	for _, c := range columns {
 		e := parquet.Element{Name: c.name, Type: physical[c.kind], Repetition: parquet.Optional,
 			Converted: parquet.ConvertedNone}

@@ -222,7 +222,8 @@ func (d *document) writeResults(writers []tableWriter) error {
 		return nil
 	}
 	r := &d.run
-	row := []value{text(r.Study), text(r.Point), text(r.ID), integer(r.Seed), text(string(r.Factors)), {}, {}, {}, {}, {}}
+	row := make([]value, len(resultColumns))
+	copy(row, []value{text(r.Study), text(r.Point), text(r.ID), integer(r.Seed), text(string(r.Factors))})
 	for i := range d.numbers {
 		m := &d.numbers[i]
 		row[5], row[6], row[7], row[8], row[9] = text(m.path), text(m.scope), number(m.float), m.whole, text(m.unit)

@@ -88,7 +88,8 @@ func (a *accessTimes) Finish(r *sim.Result) {
 	if io == nil {
 		return
 	}
-	r.Add(sim.Section{Key: "io_latency", Value: io, Units: map[string]string{"": "ps"}, RowsAfter: "messages", Rows: []sim.Row{
+	units := map[string]string{"": "ps"}
+	r.Add(sim.Section{Key: "io_latency", Value: io, Units: units, RowsAfter: "messages", Rows: []sim.Row{
 		sim.Rowf("I/O latency", "%d accesses, mean %v, p50 %v, p99 %v, p99.9 %v, max %v", io.Count,
 			dag.Time(math.Round(io.Mean)), io.P50, io.P99, io.P999, io.Max),
 	}})

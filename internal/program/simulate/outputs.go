@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/tables"
 )
 
@@ -48,7 +49,7 @@ func (r *run) checkTables() error {
 }
 
 // openTables begins the tables of runs. out is standard output, which receives that of --csv.
-func (r *run) openTables(out *cli.Output, runs []*about) (*outputs, error) {
+func (r *run) openTables(out *cli.Output, runs []*provenance.Run) (*outputs, error) {
 	o := &outputs{}
 	var all []tables.Output
 	if r.o.csv != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/jobs"
+	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -32,14 +33,16 @@ type run struct {
 	grid    [][]param.Setting // nil without a sweep
 	phases  *phases
 
-	about    *about // what runs; nil before the trace is loaded
-	warnings warnings
+	command  provenance.Command
+	about    *provenance.Run // what runs; nil before the trace is loaded
+	warnings provenance.Warnings
 }
 
 // newRun returns the run that the flags describe. It makes the checks that need no trace.
 func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*run, error) {
 	r := &run{p: p, o: o, kind: kind, backend: kind.New()}
-	p.Warned = r.warnings.add
+	p.Warned = r.warnings.Add
+	r.command = provenance.Command{Program: p, Flags: o.flags, Options: o.own, Kind: kind}
 	var err error
 	if r.choice, err = collective.ParseChoice(o.collective); err != nil {
 		return nil, cli.Usagef("--collective: %v", err)
@@ -140,7 +143,7 @@ func (r *run) simulate() error {
 		return err
 	}
 	defer l.close()
-	if r.about, err = r.newAbout(l); err != nil {
+	if r.about, err = r.described(l); err != nil {
 		return err
 	}
 	if r.o.alone && l.jobs == nil {
@@ -156,7 +159,7 @@ func (r *run) simulate() error {
 		r.phases.explain(r.p, l.ops)
 		return err
 	}
-	written, err := r.openTables(out, []*about{r.about})
+	written, err := r.openTables(out, []*provenance.Run{r.about})
 	if err != nil {
 		return err
 	}
@@ -175,7 +178,8 @@ func (r *run) simulate() error {
 		complete = complete && allAlone
 		r.phases.done("alone")
 	}
-	r.describe(r.about, result)
+	r.about.Warnings = r.warnings.List()
+	r.addTo(r.about, result)
 	if err := written.add(result.WriteJSON); err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
@@ -194,6 +198,22 @@ func (r *run) simulate() error {
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
+}
+
+// described describes the run of a trace.
+func (r *run) described(l *loaded) (*provenance.Run, error) {
+	inputs, err := l.inputs()
+	if err != nil {
+		return nil, err
+	}
+	return r.command.Describe(&provenance.Trace{Name: l.name, Title: l.title, Format: l.format, Ranks: l.ranks,
+		Ops: l.ops, Command: l.command}, inputs)
+}
+
+// addTo adds the description of a run to its result.
+func (r *run) addTo(a *provenance.Run, result *sim.Result) {
+	a.AddTo(result)
+	result.Timing = r.o.timing
 }
 
 // observers returns the observers of one run.
@@ -234,7 +254,8 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 		return result, err
 	}
 	if chrome, is := o.Timeline.(*sim.ChromeTimeline); is {
-		r.describe(r.about, result)
+		r.about.Warnings = r.warnings.List()
+		r.addTo(r.about, result)
 		chrome.About = r.about
 	}
 	if err := o.Timeline.End(); err != nil {
@@ -274,7 +295,8 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		Replay: l.replay, Points: r.grid, Options: sim.RunOptions{Context: r.env.Context, Threads: r.o.threads},
 		Observers: func() []measure.Observer { return r.observers(l) }, Done: func() { progress.Add(1) },
 	}
-	points, err := r.points()
+	r.about.Warnings = r.warnings.List() // those of the points come in any order
+	points, err := r.command.Points(r.about, r.grid, r.env)
 	if err != nil {
 		return err
 	}
@@ -294,7 +316,9 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		}
 		a := points[point]
 		points[point] = nil // releases memory
-		r.describe(a, result)
+		if result != nil {
+			r.addTo(a, result)
+		}
 		line := func(w io.Writer) error { return r.writeLine(w, a, result, err) }
 		if err := written.add(line); err != nil {
 			return err
@@ -320,9 +344,9 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 }
 
 // writeLine writes a result as a line of JSON.
-func (r *run) writeLine(w io.Writer, a *about, result *sim.Result, failed error) error {
+func (r *run) writeLine(w io.Writer, a *provenance.Run, result *sim.Result, failed error) error {
 	if failed != nil {
-		return a.writeLine(w, measure.FailureOf(r.kind.Name, result, failed))
+		return a.WriteLine(w, measure.FailureOf(r.kind.Name, result, failed))
 	}
 	if err := result.WriteJSON(w); err != nil {
 		return err
@@ -337,7 +361,7 @@ func (r *run) withoutTrace(args []string) error {
 		return cli.Usagef("--synthetic needs no trace, found %q", args[0])
 	}
 	var err error
-	if r.about, err = r.newAbout(nil); err != nil {
+	if r.about, err = r.command.Describe(nil, nil); err != nil {
 		return err
 	}
 	out, err := r.p.Create("", false)
@@ -371,14 +395,15 @@ func (r *run) withoutTrace(args []string) error {
 
 // writeCurve writes the result of synthetic traffic in the forms that the flags select.
 func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoint) error {
-	runs := r.curvePoints(points)
+	r.about.Warnings = r.warnings.List()
+	runs := r.command.Curve(r.about, points)
 	written, err := r.openTables(out, runs)
 	if err != nil {
 		return err
 	}
 	defer written.close()
 	for i, a := range runs {
-		line := func(w io.Writer) error { return a.writeLine(w, points[i].Value) }
+		line := func(w io.Writer) error { return a.WriteLine(w, points[i].Value) }
 		if err := written.add(line); err != nil {
 			return err
 		}

@@ -1,4 +1,6 @@
-package simulate
+// Package provenance describes what ran in the results of simulations: trace, network, options, and the identity of the
+// run.
+package provenance
 
 import (
 	"crypto/sha256"
@@ -9,14 +11,17 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spf13/pflag"
+
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/sim"
 )
 
-// about is the section "run" of a result: what ran. It has no times, hosts or folders of the program, so equal runs
+// Run is the section "run" of a result: what ran. It has no times, hosts or folders of the program, so equal runs
 // have equal results.
-type about struct {
+type Run struct {
 	Program  string            `json:"program"`
 	Version  string            `json:"version"`
 	Commit   string            `json:"commit,omitempty"` // of the source; "+dirty" after it: with changes
@@ -27,15 +32,15 @@ type about struct {
 	Replica  int               `json:"replica"` // number of earlier runs of the point
 	Factors  map[string]string `json:"factors"` // values of the axes of the grid, but the seed
 	Seed     int64             `json:"seed"`
-	Trace    *aboutTrace       `json:"trace,omitempty"` // nil for synthetic traffic
+	Trace    *Trace            `json:"trace,omitempty"` // nil for synthetic traffic
 	Topology *sim.Topology     `json:"topology,omitempty"`
 	Settings map[string]string `json:"settings"` // options that differ from their default, by name
 	Units    map[string]string `json:"units"`    // of numbers whose names do not end with their unit, by path
 	Warnings []string          `json:"warnings"` // printed before the result, sorted
 }
 
-// aboutTrace describes the trace of a run.
-type aboutTrace struct {
+// Trace describes the trace of a run.
+type Trace struct {
 	Name   string `json:"name"`
 	Title  string `json:"title,omitempty"`
 	Format string `json:"format,omitempty"` // "" for jobs
@@ -49,14 +54,15 @@ type aboutTrace struct {
 	Ops     int64    `json:"ops"` // after the lowering of collectives
 }
 
-// warnings collects the warnings of a run, sorted, because parallel work prints them in any order. Its methods may be
+// Warnings collects the warnings of a run, sorted, because parallel work prints them in any order. Its methods may be
 // called concurrently.
-type warnings struct {
+type Warnings struct {
 	lock sync.Mutex
 	all  []string
 }
 
-func (w *warnings) add(message string) {
+// Add adds a warning, unless it has it already.
+func (w *Warnings) Add(message string) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if i, found := slices.BinarySearch(w.all, message); !found {
@@ -64,76 +70,72 @@ func (w *warnings) add(message string) {
 	}
 }
 
-func (w *warnings) list() []string {
+// List returns the warnings so far.
+func (w *Warnings) List() []string {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	return append([]string{}, w.all...)
 }
 
-// newAbout describes the runs of a loaded trace; nil for synthetic traffic.
-func (r *run) newAbout(l *loaded) (*about, error) {
-	record := r.p.Provenance(nil)
-	a := &about{
-		Program: record.Program, Version: record.Version, Commit: commit(), Command: record.Command,
-		Factors: make(map[string]string), Warnings: r.warnings.list(),
+// Command is a command line that runs simulations.
+type Command struct {
+	Program *cli.Program
+	Flags   *pflag.FlagSet
+	Options *cli.Options // the flags of backends among Flags
+	Kind    *sim.Kind    // the backend
+}
+
+// Describe describes the runs of a trace, or of synthetic traffic if trace is nil. inputs are the files of the trace.
+func (c *Command) Describe(trace *Trace, inputs []dag.Input) (*Run, error) {
+	record := c.Program.Provenance(nil)
+	r := &Run{
+		Program: record.Program, Version: record.Version, Commit: commit(), Command: record.Command, Trace: trace,
+		Factors: make(map[string]string), Units: make(map[string]string), Warnings: []string{},
 	}
 	var err error
-	if a.Seed, err = r.o.flags.GetInt64("seed"); err != nil {
+	if r.Seed, err = c.Flags.GetInt64("seed"); err != nil {
 		return nil, err
 	}
-	if a.Settings, err = r.settings(); err != nil {
+	if r.Settings, err = c.settings(); err != nil {
 		return nil, err
 	}
-	if a.identify(r.kind.Name); l == nil {
-		return a, nil
+	switch {
+	case trace == nil:
+	case len(inputs) == 1:
+		trace.SHA256 = inputs[0].SHA256
+	default:
+		trace.SHA256, trace.Inputs = digestOf(inputs), inputs
 	}
-	inputs, err := l.inputs()
-	if err != nil {
-		return nil, err
-	}
-	a.Trace = &aboutTrace{Name: l.name, Title: l.title, Format: l.format, Ranks: l.ranks, Ops: l.ops,
-		Command: l.command}
-	if len(inputs) == 1 {
-		a.Trace.SHA256 = inputs[0].SHA256
-	} else {
-		a.Trace.SHA256, a.Trace.Inputs = digestOf(inputs), inputs
-	}
-	a.identify(r.kind.Name)
-	return a, nil
+	r.identify(c.Kind.Name)
+	return r, nil
 }
 
 // identify sets the identities.
-func (a *about) identify(backend string) {
+func (r *Run) identify(backend string) {
 	trace := ""
-	if a.Trace != nil {
-		trace = a.Trace.SHA256
+	if r.Trace != nil {
+		trace = r.Trace.SHA256
 	}
-	a.ID = tables.Identity(backend, a.Settings, a.Seed, trace)
-	a.Point = tables.Identity(backend, a.Settings, 0, trace)
+	r.ID = tables.Identity(backend, r.Settings, r.Seed, trace)
+	r.Point = tables.Identity(backend, r.Settings, 0, trace)
 }
 
-// describe completes the description of a run by its result, which may be nil if the run failed. Warnings are those up
-// to now or, in a sweep, whose points run in any order, those before the first point.
-func (r *run) describe(a *about, result *sim.Result) {
-	if r.grid == nil {
-		a.Warnings = r.warnings.list()
+// AddTo adds the description to a result as its first member, completed by the network of the result and the units of
+// its numbers. Further calls replace the description.
+func (r *Run) AddTo(result *sim.Result) {
+	r.Topology, r.Units = result.Topology, result.Units()
+	if described := result.Section("run"); described != nil {
+		described.Value = r
+		return
 	}
-	if result != nil {
-		a.Topology, a.Units = result.Topology, result.Units()
-		if described := result.Section("run"); described != nil {
-			described.Value = a
-		} else {
-			result.Add(sim.Section{Key: "run", Value: a, At: sim.First})
-		}
-		result.Timing = r.o.timing
-	}
+	result.Add(sim.Section{Key: "run", Value: r, At: sim.First})
 }
 
-// writeLine writes a JSON object as a line, with the description as its first member.
-func (a *about) writeLine(w io.Writer, object any) error {
+// WriteLine writes a JSON object as a line, with the description as its first member.
+func (r *Run) WriteLine(w io.Writer, object any) error {
 	described, err := sim.MarshalJSON(struct {
-		Run *about `json:"run"`
-	}{a})
+		Run *Run `json:"run"`
+	}{r})
 	if err != nil {
 		return fmt.Errorf("writing a result: %w", err)
 	}

@@ -1,4 +1,4 @@
-package simulate
+package provenance
 
 import (
 	"cmp"
@@ -23,13 +23,13 @@ var silent = []string{"backend", "seed", "sweep", "threads", "alone", "compare",
 
 // settings returns the options on the command line that differ from their default and may change results, by name, in
 // the text that the program prints. Keys of --set have the prefix "set.".
-func (r *run) settings() (map[string]string, error) {
-	initial, given, unset := r.kind.New(), r.kind.New(), r.kind.New()
-	if err := r.o.own.Apply(given.Params()); err != nil {
+func (c *Command) settings() (map[string]string, error) {
+	initial, given, unset := c.Kind.New(), c.Kind.New(), c.Kind.New()
+	if err := c.Options.Apply(given.Params()); err != nil {
 		return nil, err
 	}
 	isSet := func(p param.Param) bool { return p.Name == "set" }
-	if err := r.o.own.Apply(slices.DeleteFunc(slices.Clone(unset.Params()), isSet)); err != nil {
+	if err := c.Options.Apply(slices.DeleteFunc(slices.Clone(unset.Params()), isSet)); err != nil {
 		return nil, err
 	}
 	all := make(map[string]string)
@@ -38,7 +38,7 @@ func (r *run) settings() (map[string]string, error) {
 			all[name] = text
 		}
 	}
-	r.o.flags.Visit(func(f *pflag.Flag) {
+	c.Flags.Visit(func(f *pflag.Flag) {
 		p := given.Params().Find(f.Name)
 		texts := strings.Join(cli.FlagTexts(f), ",")
 		switch {
@@ -71,22 +71,22 @@ func textOf(set param.Set, name string) string {
 	return ""
 }
 
-// points returns the descriptions of the points of the grid.
-func (r *run) points() ([]*about, error) {
-	backend := r.kind.New()
-	if err := r.o.own.Apply(backend.Params()); err != nil {
+// Points describes the points of a grid. base describes the run without the grid.
+func (c *Command) Points(base *Run, grid [][]param.Setting, env *sim.Env) ([]*Run, error) {
+	backend := c.Kind.New()
+	if err := c.Options.Apply(backend.Params()); err != nil {
 		return nil, err
 	}
-	quiet := *r.env
+	quiet := *env
 	quiet.Warn, quiet.Advise, quiet.Explain, quiet.CheckOutput = nil, nil, nil, nil
 	if err := backend.Check(&quiet); err != nil { // some parameters depend on the network
 		return nil, err
 	}
 	runs := make(map[string]int) // by point
-	all := make([]*about, len(r.grid))
-	for i, point := range r.grid {
-		a := *r.about
-		a.Index, a.Factors, a.Settings = i, make(map[string]string), maps.Clone(a.Settings)
+	all := make([]*Run, len(grid))
+	for i, point := range grid {
+		r := *base
+		r.Index, r.Factors, r.Settings = i, make(map[string]string), maps.Clone(r.Settings)
 		// A point whose values exclude each other fails later, with this error.
 		err := backend.Params().Override(point)
 		for _, setting := range point {
@@ -95,7 +95,7 @@ func (r *run) points() ([]*about, error) {
 				text = cmp.Or(textOf(backend.Params(), setting.Name), text)
 			}
 			if setting.Name == "seed" && setting.Number.IsInt() {
-				a.Seed = setting.Number.Num().Int64()
+				r.Seed = setting.Number.Num().Int64()
 				continue
 			}
 			p := backend.Params().Find(setting.Name)
@@ -103,27 +103,26 @@ func (r *run) points() ([]*about, error) {
 			if p != nil && p.Key && backend.Params().Find("set") != nil {
 				name = "set." + name
 			}
-			a.Factors[setting.Name], a.Settings[name] = text, text
+			r.Factors[setting.Name], r.Settings[name] = text, text
 		}
-		a.identify(r.kind.Name)
-		a.Replica = runs[a.Point]
-		runs[a.Point]++
-		all[i] = &a
+		r.identify(c.Kind.Name)
+		r.Replica = runs[r.Point]
+		runs[r.Point]++
+		all[i] = &r
 	}
 	return all, nil
 }
 
-// curvePoints returns the descriptions of the points of a load curve.
-func (r *run) curvePoints(points []sim.CurvePoint) []*about {
-	all := make([]*about, len(points))
+// Curve describes the points of a load curve.
+func (c *Command) Curve(base *Run, points []sim.CurvePoint) []*Run {
+	all := make([]*Run, len(points))
 	for i := range points {
-		a := *r.about
-		a.Index, a.Factors, a.Settings = i, points[i].Factors, maps.Clone(a.Settings)
-		maps.Copy(a.Settings, a.Factors)
-		a.Topology, a.Units = points[i].Topology, points[i].Units
-		a.identify(r.kind.Name)
-		r.describe(&a, nil)
-		all[i] = &a
+		r := *base
+		r.Index, r.Factors, r.Settings = i, points[i].Factors, maps.Clone(r.Settings)
+		maps.Copy(r.Settings, r.Factors)
+		r.Topology, r.Units = points[i].Topology, points[i].Units
+		r.identify(c.Kind.Name)
+		all[i] = &r
 	}
 	return all
 }
