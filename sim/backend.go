@@ -57,8 +57,7 @@ type Listing struct {
 
 // Traits are the properties of a backend that callers need before a run.
 type Traits struct {
-	Timelines []string // file name endings of the supported timelines, such as ".json"; nil: no timelines
-	NoTimes   string   // remedy to print when the user requests a timeline from a backend without timelines
+	Timelines []string // file name endings of timelines in formats of its own ([TimelineWriter]), such as ".viz"
 	Nodes     bool     // the backend uses the node numbers of ranks
 	Memory    bool     // the backend runs memory accesses
 	Storage   bool     // the backend runs storage accesses
@@ -180,10 +179,11 @@ type RunOptions struct {
 	Files    bool            // write the files named by parameters
 }
 
-// TimelineWriter is implemented by backends that write timelines ([Traits.Timelines]). NewTimeline returns a writer for
-// the format of the file name ending. t is the trace of the run; it is nil if the caller only checks the configuration.
+// TimelineWriter is implemented by backends that write timelines in formats of their own ([Traits.Timelines]).
+// NewTimeline returns a writer for the format of the file name ending. Package timeline writes the formats that all
+// backends share.
 type TimelineWriter interface {
-	NewTimeline(w io.Writer, ending string, t *dag.Trace) (Timeline, error)
+	NewTimeline(w io.Writer, ending string) (Timeline, error)
 }
 
 // Replicator is implemented by backends that can run a trace of one rank on every rank of a machine. Replicas returns

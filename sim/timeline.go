@@ -20,6 +20,16 @@ type Timeline interface {
 	End() error
 }
 
+// NetworkTimeline is a [Timeline] that also receives the state of the network. Backends with such a state report it to
+// timelines that implement it.
+type NetworkTimeline interface {
+	Timeline
+	// Mark reports an event, such as the failure of a link. Times are in Layout.Unit.
+	Mark(at uint64, text string)
+	// Counter reports the value of a counter from a time on. The unit is not "".
+	Counter(at uint64, name, unit string, value float64)
+}
+
 // Layout is the numbering of the ops of a run, and its unit of time. Ops are numbered through all ranks: those of rank
 // r are Start[r] to Start[r+1]-1.
 type Layout struct {

@@ -12,10 +12,13 @@ type Numbers []NumberRange
 // NumberRange is the numbers from First to Last (inclusive).
 type NumberRange struct{ First, Last int64 }
 
-// ParseNumbers parses numbers from 0 to 2^31-1 such as 3 or 0-7,12.
+// ParseNumbers parses numbers from 0 to 2^31-1 such as 3 or 0-7,12. Ranges may also be written 0..7.
 func ParseNumbers(text string) (set Numbers, err error) {
 	for part := range strings.SplitSeq(text, ",") {
-		low, high, isRange := strings.Cut(part, "-")
+		low, high, isRange := strings.Cut(part, "..")
+		if !isRange {
+			low, high, isRange = strings.Cut(part, "-")
+		}
 		if !isRange {
 			high = low
 		}

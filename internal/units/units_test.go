@@ -287,14 +287,14 @@ func TestCount(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	set, err := ParseNumbers("0-7,12,3-3")
+	set, err := ParseNumbers("0-7,12,3..3")
 	if err != nil || set.String() != "0-7,12,3" || set.Len() != 10 {
 		t.Errorf("%v of %d numbers, %v", set, set.Len(), err)
 	}
 	if want := []int32{0, 1, 2, 3, 4, 5, 6, 7, 12, 3}; !slices.Equal(set.All(), want) {
 		t.Errorf("numbers %v, want %v", set.All(), want)
 	}
-	for _, text := range []string{"", "1,", "2-1", "-1", "1-", "2147483648", "1..2", "1e3", "+1"} {
+	for _, text := range []string{"", "1,", "2-1", "-1", "1-", "2147483648", "1..", "2..1", "1...2", "1e3", "+1"} {
 		if set, err := ParseNumbers(text); err == nil {
 			t.Errorf("%q is read as %v", text, set)
 		}

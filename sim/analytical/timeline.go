@@ -43,6 +43,10 @@ func (e *engine) reportOp(r int32, i uint32, issued uint64) {
 		s.Kind = sim.CommSpan
 	}
 	e.o.Timeline.Span(s)
+	if o.kind == opRecv {
+		s.Kind, s.Start = sim.RecvSpan, s.End
+		e.o.Timeline.Span(s)
+	}
 }
 
 // departs records that a message is sent now.

@@ -3,7 +3,6 @@ package flit
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -54,7 +53,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".json"}, Nodes: true}
+	return sim.Traits{Nodes: true}
 }
 
 func (b *backend) Params() param.Set {
@@ -170,11 +169,6 @@ func withDefaults(text, preset string) string {
 
 func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 	return func(dag.Subkind) bool { return true }
-}
-
-// NewTimeline returns a timeline for Perfetto.
-func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline, error) {
-	return sim.NewChromeTimeline(w, t), nil
 }
 
 // place returns the hosts of the ranks.

@@ -23,7 +23,7 @@ type backend struct {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Memory: true, Storage: true, NoTimes: "--ops prints the start and end of each op"}
+	return sim.Traits{Memory: true, Storage: true}
 }
 
 func (b *backend) Params() param.Set {

@@ -86,9 +86,15 @@ func (t *Timeline) end(i uint32) dag.Time {
 	return dag.Time(t.ready[i] + op.Size)
 }
 
-// report reports the run to a timeline.
+// report reports the run to a timeline, receives last.
 func (t *Timeline) report(to sim.Timeline) {
 	to.Begin(t.program.Layout())
+	t.reportOps(to, false)
+	t.reportOps(to, true)
+}
+
+// reportOps reports the receives, or all other ops.
+func (t *Timeline) reportOps(to sim.Timeline, receives bool) {
 	for i := range uint32(t.program.NumOps()) {
 		op := &t.program.Ops[i]
 		if op.Flags&started == 0 {
@@ -96,6 +102,9 @@ func (t *Timeline) report(to sim.Timeline) {
 		}
 		s := sim.Span{Rank: op.Rank, Stream: t.program.Stream(op), Op: i, Start: t.ready[i], End: t.ready[i]}
 		kind := t.program.Kind(i)
+		if (kind == dag.Recv) != receives {
+			continue
+		}
 		if t.hasEnded(i) {
 			s.End = uint64(t.end(i))
 		} else if kind == dag.Coll || kind == dag.Recv {

@@ -1,11 +1,9 @@
 package loggops
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"os"
-	"strings"
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
@@ -36,7 +34,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".json", ".viz"}}
+	return sim.Traits{Timelines: []string{".viz"}}
 }
 
 func (b *backend) Params() param.Set {
@@ -101,15 +99,9 @@ func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 	return func(dag.Subkind) bool { return true }
 }
 
-// NewTimeline returns a timeline for Perfetto (.json) or for the viewer of LogGOPSim (.viz).
-func (b *backend) NewTimeline(w io.Writer, ending string, t *dag.Trace) (sim.Timeline, error) {
-	switch strings.ToLower(ending) {
-	case ".json":
-		return sim.NewChromeTimeline(w, t), nil
-	case ".viz":
-		return NewVizTimeline(w, b.model, b.params), nil
-	}
-	return nil, fmt.Errorf("timeline: expected a file name that ends with .json or .viz, found %q", ending)
+// NewTimeline returns a timeline for the viewer of LogGOPSim.
+func (b *backend) NewTimeline(w io.Writer, _ string) (sim.Timeline, error) {
+	return NewVizTimeline(w, b.model, b.params), nil
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {

@@ -61,6 +61,18 @@ func (a *fanOut) Transfer(t sim.Transfer) {
 	}
 }
 
+func (a *fanOut) Mark(at uint64, text string) {
+	if network, ok := a.next.(sim.NetworkTimeline); ok {
+		network.Mark(at, text)
+	}
+}
+
+func (a *fanOut) Counter(at uint64, name, unit string, value float64) {
+	if network, ok := a.next.(sim.NetworkTimeline); ok {
+		network.Counter(at, name, unit, value)
+	}
+}
+
 func (a *fanOut) End() error {
 	if a.next == nil {
 		return nil

@@ -270,6 +270,9 @@ func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	s.messages++
 	s.bytes += size
 	s.inFlight++
+	if s.timeline != nil {
+		s.span(sim.SendSpan, i, op, now, now)
+	}
 	from, to := s.hosts.endpoints(op)
 	f := s.n.openFlow(from, to, i, uint32(len(s.n.records)+1), size)
 	s.n.at(s.n.now, flowStart, f)
@@ -315,6 +318,7 @@ func (s *atlahs) complete(i, m uint32, now uint64) {
 	if s.timeline != nil {
 		s.span(sim.WaitSpan, m, send, s.sentAt[m], now)
 		s.span(sim.WaitSpan, i, recv, min(s.sentAt[i], now), now)
+		s.span(sim.RecvSpan, i, recv, now, now)
 		s.timeline.Transfer(sim.Transfer{Source: send.Rank, Target: recv.Rank, Send: m, Recv: i, Begun: s.sentAt[m],
 			Start: s.sentAt[m], End: now, Arrived: now, Bytes: send.Size})
 	}

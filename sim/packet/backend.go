@@ -58,7 +58,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".json"}, Nodes: true}
+	return sim.Traits{Nodes: true}
 }
 
 func (b *backend) Check(env *sim.Env) (err error) {
@@ -149,11 +149,6 @@ func bitsPerSecond(r units.Rate) int64 {
 // Lowers selects all collectives: the backend runs sends, receives and calcs only.
 func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 	return func(dag.Subkind) bool { return true }
-}
-
-// NewTimeline returns a timeline for Perfetto.
-func (b *backend) NewTimeline(w io.Writer, _ string, t *dag.Trace) (sim.Timeline, error) {
-	return sim.NewChromeTimeline(w, t), nil
 }
 
 // place returns the hosts of the given number of ranks.

@@ -423,7 +423,7 @@ func TestAnalyticalRefuses(t *testing.T) {
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--injection-scale", "2"}, 2, "--injection-scale needs --system"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--system", bad}, 1, "bad.json:2: endpoint-delay: expected a number from 0"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--memory", pool}, 1, "the memory has 2 nodes of 2 NPUs"},
-		{[]string{"--network", "R(8)@1GB/s,1ns", "--timeline", "x.json"}, 2, "--timeline: the analytical backend writes no timelines"},
+		{[]string{"--network", "R(8)@1GB/s,1ns", "--timeline", "x.viz"}, 2, "--timeline: x.viz: expected a name that ends with .json"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--ops"}, 2, "--ops"},
 		{[]string{"--network", "R(8)@1GB/s,1ns", "--L", "2"}, 2, "--L is for the loggops backend"},
 		{[]string{"--network", "R(8)_R(2)@1GB/s,1ns"}, 1, "the trace has 8 ranks, but the network Ring(8)_Ring(2) has 16 NPUs; " +

@@ -29,7 +29,7 @@ type options struct {
 	backend    string
 	collective string
 	json       bool
-	timeline   string
+	timeline   timelineFlags
 	sweep      string
 	csv        string // a table to print as CSV; "": none
 	points     string // files of tables
@@ -106,7 +106,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		manual.InTopic(cmd, name, "result")
 	}
 	p.RegisterSync(flags)
-	cli.OutputVar(flags, &o.timeline, "timeline", "write a timeline `FILE`: .json (Perfetto) or .viz")
+	o.timeline.register(cmd)
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
 	manual.InTopic(cmd, "profile", "result")
 	manual.Section(cmd, "Output")
@@ -124,6 +124,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/reference/simulate.md"})
+	manual.Topic(cmd, manual.Group{Owner: "timeline", Title: "timelines for Perfetto and other viewers",
+		Page: timelinePage, File: "docs/reference/simulate.md"})
 	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
@@ -159,7 +161,7 @@ func entries(kinds []sim.Kind) (all []cli.Entry) {
 			name string
 			has  bool
 		}{
-			{"timeline", len(traits.Timelines) > 0}, {"nodes", traits.Nodes},
+			{"timeline", true}, {"nodes", traits.Nodes},
 			{"sweep", len(backend.Params().Swept()) > 0},
 		} {
 			if c.has {

@@ -199,7 +199,7 @@ func TestFlitErrors(t *testing.T) {
 		{[]string{"--placement", "nodes"}, 1, "rank 8 is on node 8, but the network has only 8 hosts"},
 		{[]string{"--load", "0.5"}, 2, "--load needs --synthetic"},
 		{[]string{"--transport", "ndp"}, 2, "--transport is for the packet backend, not for flit"},
-		{[]string{"--timeline", "x.viz"}, 2, ".json"},
+		{[]string{"--timeline", "x.viz"}, 2, ".json or .json.gz or .pftrace"},
 		{[]string{"--routing", "ugal"}, 1, "routing ugal is for dragonflies"},
 		{[]string{"--topology", ring}, 1, "routing minimal may deadlock: s"},
 		{[]string{"--synthetic", "uniform", "--topology", ring}, 1, "routing minimal may deadlock: s"},

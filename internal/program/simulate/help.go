@@ -50,3 +50,17 @@ failure: what ran, then the values that changed most, as a table, with --json or
 
 --alone also runs each job alone and adds its slowdown. --compare adds the measured time of each rank and the error of
 the simulated one.`
+
+// timelinePage is the help of timelines.
+const timelinePage = `--timeline FILE writes the run for a viewer. The name of the file selects the format:
+
+  .pftrace  Perfetto's own format (https://ui.perfetto.dev); the smallest and fastest one, in whole nanoseconds
+  .json     Chromium's Trace Event Format, for Perfetto and chrome://tracing; exact to the picosecond
+  .json.gz  the same, compressed; Perfetto opens it directly
+  .viz      the format of LogGOPSim's viewer; only with --backend loggops
+
+Each rank has a track per stream, for waits and collectives, and per NIC, with a slice per message and arrows from its
+send to its receive. With --backend packet and --sample, counters show queues, utilization of ports and flows.
+
+  simulate --timeline run.pftrace x.parquet
+  simulate --timeline run.pftrace --timeline-ranks 0..63,128 --timeline-window 10ms..20ms x.parquet`

@@ -31,6 +31,8 @@ type loaded struct {
 	jobs     *measure.Jobs    // nil for a single job
 	measured measure.Measured // recorded times, with --compare
 	close    func()           // closes the input
+
+	collectives *collective.Names // of the trace before their lowering, with --timeline
 }
 
 // load reads the traces and compiles them. A single trace of a format that supports batches is compiled batch by batch
@@ -93,7 +95,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 
 // wantsWhole reports whether the flags require the whole trace in memory.
 func (o *options) wantsWhole() bool {
-	return o.timeline != "" || o.lower.Asked() || o.compare
+	return o.timeline.file != "" || o.lower.Asked() || o.compare
 }
 
 // measuresIO reports whether the run measures the latencies of storage accesses.
@@ -153,7 +155,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	if r.env.Sharing = sim.ShareNever; shared {
 		r.env.Sharing = sim.ShareAlways
 	}
-	source, err := r.lower(trace)
+	source, err := r.lower(l, trace)
 	if err != nil {
 		return fail(err)
 	}
@@ -179,7 +181,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	}
 	r.phases.add("lower", lowering)
 	r.phases.add("compile", compiling)
-	if r.o.timeline != "" || r.o.alone || r.measuresIO(trace.Meta) {
+	if r.o.timeline.file != "" || r.o.alone || r.measuresIO(trace.Meta) {
 		if l.trace, err = memory.ReadTrace(r.p.Context(), source); err != nil {
 			return fail(err)
 		}
@@ -188,11 +190,14 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 }
 
 // lower returns the trace with the collectives lowered that the backend does not run itself.
-func (r *run) lower(trace *dag.Trace) (dag.Source, error) {
+func (r *run) lower(l *loaded, trace *dag.Trace) (dag.Source, error) {
 	source := dag.FromTrace(trace)
 	needed := collective.Selection{Kinds: r.backend.Lowers(source)}
 	lowered, counts, err := collective.LowerNeeded(r.env.Context, source, r.choice, needed)
-	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline == "" && !r.o.alone {
+	if err == nil && r.o.timeline.file != "" {
+		l.collectives, err = collective.NamesOf(lowered)
+	}
+	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline.file == "" && !r.o.alone {
 		return lowered, err
 	}
 	whole, err := memory.ReadTrace(r.p.Context(), lowered)

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
@@ -19,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
+	"github.com/tracedag/tracedag/sim/timeline"
 )
 
 // run is one invocation of the program.
@@ -82,10 +80,8 @@ func (r *run) readTrace(name, format string) (*dag.Trace, string, error) {
 // check parses the grid of a sweep and returns an error if the common flags conflict with each other or the backend.
 func (r *run) check() (err error) {
 	o, traits := r.o, r.backend.Traits()
-	if o.timeline != "" {
-		if err := r.checkTimeline(traits); err != nil {
-			return err
-		}
+	if err := o.timeline.check(r.kind, traits); err != nil {
+		return err
 	}
 	if o.collective != "" && r.backend.Lowers(nil) == nil {
 		return cli.Usagef("--collective: the %s backend runs collectives itself, without an algorithm", r.kind.Name)
@@ -103,29 +99,13 @@ func (r *run) check() (err error) {
 		return nil
 	case len(set.Swept()) == 0:
 		return cli.Usagef("--sweep: the %s backend has no parameters", r.kind.Name)
-	case o.timeline != "":
+	case o.timeline.file != "":
 		return cli.Usagef("--timeline and --sweep exclude each other")
 	case o.alone:
 		return cli.Usagef("--alone and --sweep exclude each other")
 	}
 	if r.grid, err = measure.ParseGrid(o.sweep, set); err != nil {
 		return cli.Usagef("--sweep: %v", err)
-	}
-	return nil
-}
-
-// checkTimeline returns an error if the backend cannot write the timeline format that the name of the file selects.
-func (r *run) checkTimeline(traits sim.Traits) error {
-	if len(traits.Timelines) == 0 {
-		remedy := ""
-		if traits.NoTimes != "" {
-			remedy = "; " + traits.NoTimes
-		}
-		return cli.Usagef("--timeline: the %s backend writes no timelines%s", r.kind.Name, remedy)
-	}
-	if !slices.Contains(traits.Timelines, strings.ToLower(filepath.Ext(r.o.timeline))) {
-		return cli.Usagef("--timeline: %s: expected a name that ends with %s", r.o.timeline,
-			strings.Join(traits.Timelines, " or "))
 	}
 	return nil
 }
@@ -239,13 +219,13 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	defer progress.Close()
 	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true}
 	var out *cli.Output
-	if r.o.timeline != "" {
+	if r.o.timeline.file != "" {
 		var err error
-		if out, err = r.p.Create(r.o.timeline, false); err != nil {
+		if out, err = r.p.Create(r.o.timeline.file, false); err != nil {
 			return nil, err
 		}
 		defer out.Close()
-		if o.Timeline, err = r.timeline(out, l.trace); err != nil {
+		if o.Timeline, err = r.newTimeline(out, l); err != nil {
 			return nil, err
 		}
 	}
@@ -253,19 +233,15 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	if err != nil || out == nil {
 		return result, err
 	}
-	if chrome, is := o.Timeline.(*sim.ChromeTimeline); is {
+	if w, is := o.Timeline.(*timeline.Writer); is {
 		r.about.Warnings = r.warnings.List()
 		r.addTo(r.about, result)
-		chrome.About = r.about
+		w.About = r.about
 	}
 	if err := o.Timeline.End(); err != nil {
 		return nil, fmt.Errorf("writing the timeline: %w", out.Failed(err))
 	}
 	return result, out.Commit()
-}
-
-func (r *run) timeline(w io.Writer, t *dag.Trace) (sim.Timeline, error) {
-	return r.backend.(sim.TimelineWriter).NewTimeline(w, filepath.Ext(r.o.timeline), t)
 }
 
 // alone runs each job alone.

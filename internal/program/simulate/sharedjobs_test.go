@@ -126,7 +126,7 @@ func TestSharedRanks(t *testing.T) {
 	r = clitest.Run(newCommand, path, "--backend", "ideal", "--json")
 	want = []parsedOutcome{
 		{name: "a", ranks: 2, finish: 100, makespan: 100, compute: 140, exposed: 140}, // streams do not matter
-		{name: "b", ranks: 2, start: 10, finish: 30, makespan: 20, compute: 25, exposed: 10},
+		{name: "b", ranks: 2, start: 10, finish: 30, makespan: 20, compute: 25, exposed: 25},
 	}
 	if got := parseOutcomes(t, r.Stdout); r.Status != 0 || !reflect.DeepEqual(got, want) {
 		t.Errorf("ideal: status %d, %+v, expected %+v; %s", r.Status, got, want, r.Stderr)

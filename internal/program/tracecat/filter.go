@@ -17,9 +17,9 @@ import (
 
 // filter is the flags that select ops. The zero value selects all.
 type filter struct {
-	ranks  rankSet
+	ranks  units.RankSet
 	kinds  kindSet
-	window window
+	window units.Window
 	jobs   []string // names or numbers
 	name   string
 }
@@ -42,7 +42,7 @@ func (f *filter) register(cmd *cobra.Command) {
 type selection struct {
 	ranks []int // ascending
 	kinds *kindSet
-	times *window
+	times *units.Window
 	jobs  []int32 // ascending; nil: all
 	name  namePattern
 	all   bool // all ops of the ranks
@@ -52,7 +52,7 @@ type selection struct {
 func (f *filter) of(h *dag.Header) (*selection, error) {
 	s := &selection{kinds: &f.kinds, times: &f.window, name: newNamePattern(f.name)}
 	var err error
-	if s.ranks, err = f.ranks.of(h.Ranks); err != nil {
+	if s.ranks, err = f.ranks.Of(h.Ranks); err != nil {
 		return nil, err
 	}
 	for _, job := range f.jobs {
@@ -66,7 +66,7 @@ func (f *filter) of(h *dag.Header) (*selection, error) {
 		}
 		s.jobs = append(s.jobs, int32(n))
 	}
-	s.all = !f.kinds.set && !f.window.set && s.jobs == nil && f.name == ""
+	s.all = !f.kinds.set && !f.window.IsSet() && s.jobs == nil && f.name == ""
 	return s, nil
 }
 
@@ -85,7 +85,7 @@ func jobsText(jobs []string) string {
 
 // selects reports whether the filter selects op i of a selected rank.
 func (s *selection) selects(r *dag.Rank, i int) bool {
-	return s.all || s.kinds.has(r.Kind[i], r.Subkind.At(i)) && s.times.has(r, i) &&
+	return s.all || s.kinds.has(r.Kind[i], r.Subkind.At(i)) && inWindow(s.times, r, i) &&
 		(s.jobs == nil || slices.Contains(s.jobs, r.Job.At(i))) && s.name.matches(r.Name.At(i))
 }
 
@@ -133,50 +133,10 @@ func (s *kindSet) has(kind dag.Kind, subkind dag.Subkind) bool {
 	return !s.set || s.kinds[kind] || s.subkinds[subkind]
 }
 
-// window is a flag with a window of time: "1ms..5ms", "1ms..", "..5ms".
-type window struct {
-	set      bool
-	from, to dag.Time
-}
-
-// Set sets the window.
-func (w *window) Set(text string) (err error) {
-	from, to, ok := strings.Cut(text, "..")
-	if !ok || from == "" && to == "" {
-		return fmt.Errorf("expected FROM..TO such as 1ms..5ms, 1ms.. or ..5ms, found %.40q", text)
-	}
-	*w = window{set: true, to: dag.MaxTime}
-	if from != "" {
-		if w.from, err = units.ParseTime(from, 0); err != nil {
-			return err
-		}
-	}
-	if to != "" {
-		if w.to, err = units.ParseTime(to, 0); err != nil {
-			return err
-		}
-	}
-	if w.to < w.from {
-		return fmt.Errorf("expected an end after the start %v, found %v", w.from, w.to)
-	}
-	return nil
-}
-
-// String returns the window in the syntax of Set.
-func (w *window) String() string {
-	if !w.set {
-		return ""
-	}
-	return w.from.String() + ".." + w.to.String()
-}
-
-// Type returns the placeholder in help.
-func (w *window) Type() string { return "FROM..TO" }
-
-// has reports whether the measured time of an op overlaps the window or, if the op was not measured, its release time
-// lies in it. Both ends belong to the window.
-func (w *window) has(r *dag.Rank, i int) bool {
-	if !w.set {
+// inWindow reports whether the measured time of an op overlaps the window or, if the op was not measured, its release
+// time lies in it.
+func inWindow(w *units.Window, r *dag.Rank, i int) bool {
+	if !w.IsSet() {
 		return true
 	}
 	start, end := r.Measured(i)
@@ -189,7 +149,7 @@ func (w *window) has(r *dag.Rank, i int) bool {
 	case end == dag.Unmeasured:
 		end = start
 	}
-	return start <= w.to && end >= w.from
+	return w.Overlaps(start, end)
 }
 
 // namePattern matches names: a text that they contain, or, with * or ?, a pattern of the whole name.

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/internal/golden"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // inFolder changes to a new folder with traces of the test: ring.parquet and, in other formats or changed, others.
@@ -237,13 +238,13 @@ func FuzzFilterFlags(f *testing.F) {
 	}
 	r := everything().Ranks[0]
 	f.Fuzz(func(t *testing.T, text string) {
-		var w window
+		var w units.Window
 		if w.Set(text) == nil {
-			var again window
+			var again units.Window
 			if err := again.Set(w.String()); err != nil || again != w {
 				t.Errorf("%q: %v, read as %v: %v", text, w.String(), again.String(), err)
 			}
-			w.has(r, 0)
+			inWindow(&w, r, 0)
 		}
 		var kinds kindSet
 		if kinds.Set(text) == nil && !kinds.set {

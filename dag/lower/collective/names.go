@@ -1,0 +1,45 @@
+package collective
+
+import "github.com/tracedag/tracedag/dag"
+
+// Names are the names of the collectives of a trace, for the messages of its lowered form.
+type Names struct {
+	firstTag int64
+	names    []string // by number of the collective; see [Lower]
+}
+
+// NamesOf returns the names of the collectives of a trace that [LowerNeeded] or [LowerSource] lowered, nil if it lowered
+// none.
+func NamesOf(lowered dag.Source) (*Names, error) {
+	s, ok := lowered.(*loweredSource)
+	if !ok {
+		return nil, nil
+	}
+	n := &Names{firstTag: s.in.firstTag, names: make([]string, s.in.count)}
+	err := s.in.eachCollective(func(m *member) error {
+		if m.position > 0 {
+			return nil
+		}
+		name := m.r.Name.At(m.op)
+		if name == "" {
+			name = m.r.Subkind.At(m.op).String()
+		}
+		n.names[m.comm.first+int64(m.k)] = name
+		return nil
+	})
+	return n, err
+}
+
+// Of returns the name of the collective of a message with the given tag, or its kind if the trace does not name it, and
+// its number as in [Lower]. ok is false if the message belongs to no collective of n.
+func (n *Names) Of(tag int64) (name string, number int64, ok bool) {
+	if n == nil || tag > n.firstTag {
+		return "", 0, false
+	}
+	lane := int64(len(n.names))
+	if number = n.firstTag - tag; number < 0 || number >= lanes*lane {
+		return "", 0, false
+	}
+	number %= lane
+	return n.names[number], number, true
+}

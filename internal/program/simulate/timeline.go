@@ -1,0 +1,83 @@
+// This file opens the file of --timeline.
+
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/timeline"
+)
+
+// timelineFlags are the flags of timelines.
+type timelineFlags struct {
+	file   string
+	ranks  units.RankSet
+	window units.Window
+}
+
+// register adds the flags of timelines. The command's help lists only the first.
+func (f *timelineFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	cli.OutputVar(flags, &f.file, "timeline", "write a timeline `FILE` (\"--help timeline\")")
+	flags.Var(&f.ranks, "timeline-ranks", "include only these `ranks`, such as 0..63,128; repeatable")
+	flags.Var(&f.window, "timeline-window", "include only what overlaps the time `FROM..TO`: 1ms..5ms or 5ms..")
+	for _, name := range []string{"timeline-ranks", "timeline-window"} {
+		manual.InTopic(cmd, name, "timeline")
+	}
+}
+
+// check returns an error if the name of the file selects no format of the backend, or if flags conflict.
+func (f *timelineFlags) check(kind *sim.Kind, traits sim.Traits) error {
+	filter := ""
+	if f.window.IsSet() {
+		filter = "--timeline-window"
+	}
+	if len(f.ranks) > 0 {
+		filter = "--timeline-ranks"
+	}
+	switch own := slices.Contains(traits.Timelines, ownEnding(f.file)); {
+	case f.file == "" && filter != "":
+		return cli.Usagef("%s needs --timeline", filter)
+	case f.file == "" || timeline.EndingOf(f.file) != "":
+		return nil
+	case !own:
+		return cli.Usagef("--timeline: %s: expected a name that ends with %s", f.file,
+			strings.Join(append(slices.Clone(timeline.Endings), traits.Timelines...), " or "))
+	case filter != "":
+		return cli.Usagef("%s: %s timelines of the %s backend contain all ranks and times; use a name that ends with %s",
+			filter, ownEnding(f.file), kind.Name, strings.Join(timeline.Endings, " or "))
+	}
+	return nil
+}
+
+// ownEnding returns the ending of a file name in a format of a backend.
+func ownEnding(name string) string {
+	return strings.ToLower(filepath.Ext(name))
+}
+
+// newTimeline returns the timeline of a run, which writes to w.
+func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
+	f := &r.o.timeline
+	ending := timeline.EndingOf(f.file)
+	if ending == "" {
+		return r.backend.(sim.TimelineWriter).NewTimeline(w, ownEnding(f.file))
+	}
+	o := timeline.Options{Trace: l.trace, Window: f.window, Collective: l.collectives.Of}
+	if len(f.ranks) > 0 {
+		var err error
+		if o.Ranks, err = f.ranks.Of(l.ranks); err != nil {
+			return nil, fmt.Errorf("--timeline-ranks: %w", err)
+		}
+	}
+	return timeline.New(w, ending, o), nil
+}
