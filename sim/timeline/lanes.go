@@ -87,7 +87,8 @@ func (r *rankTracks) lane(g group, start, end, perNanosecond uint64) *lane {
 // take occupies the lane in an interval if it is free.
 //
 // The end and the start of two slices may fall into the same nanosecond, the unit of Perfetto, which then closes and
-// opens them in the order of the file. A slice that fills a gap must therefore end in an earlier nanosecond than the gap.
+// opens them in the order of the file. A slice that fills a gap must therefore end in an earlier nanosecond than the
+// gap.
 func (l *lane) take(start, end, perNanosecond uint64) bool {
 	if start >= l.end {
 		if start > l.end {

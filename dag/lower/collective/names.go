@@ -8,8 +8,8 @@ type Names struct {
 	names    []string // by number of the collective; see [Lower]
 }
 
-// NamesOf returns the names of the collectives of a trace that [LowerNeeded] or [LowerSource] lowered, nil if it lowered
-// none.
+// NamesOf returns the names of the collectives of a trace that [LowerNeeded] or [LowerSource] lowered, nil if it
+// lowered none.
 func NamesOf(lowered dag.Source) (*Names, error) {
 	s, ok := lowered.(*loweredSource)
 	if !ok {

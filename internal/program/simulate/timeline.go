@@ -54,8 +54,8 @@ func (f *timelineFlags) check(kind *sim.Kind, traits sim.Traits) error {
 		return cli.Usagef("--timeline: %s: expected a name that ends with %s", f.file,
 			strings.Join(append(slices.Clone(timeline.Endings), traits.Timelines...), " or "))
 	case filter != "":
-		return cli.Usagef("%s: %s timelines of the %s backend contain all ranks and times; use a name that ends with %s",
-			filter, ownEnding(f.file), kind.Name, strings.Join(timeline.Endings, " or "))
+		return cli.Usagef("%s: %s timelines of the %s backend contain all ranks and times; use a name that ends with "+
+			"%s", filter, ownEnding(f.file), kind.Name, strings.Join(timeline.Endings, " or "))
 	}
 	return nil
 }
