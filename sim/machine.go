@@ -52,7 +52,11 @@ func (t *Topology) String() string {
 	if t.Placement != "" && t.Placement != "packed" {
 		fmt.Fprintf(&b, ", placement %s", t.Placement)
 	}
-	if n := len(t.Failures); n > 0 {
+	switch n := len(t.Failures); n {
+	case 0:
+	case 1:
+		b.WriteString(", 1 failure")
+	default:
 		fmt.Fprintf(&b, ", %d failures", n)
 	}
 	return b.String()

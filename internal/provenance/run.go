@@ -124,11 +124,15 @@ func (r *Run) identify(backend string) {
 // its numbers. Further calls replace the description.
 func (r *Run) AddTo(result *sim.Result) {
 	r.Topology, r.Units = result.Topology, result.Units()
+	var rows []sim.Row // lines of the summary
+	if r.Seed != 1 {
+		rows = append(rows, sim.Rowf("seed", "%d", r.Seed))
+	}
 	if described := result.Section("run"); described != nil {
 		described.Value = r
 		return
 	}
-	result.Add(sim.Section{Key: "run", Value: r, At: sim.First})
+	result.Add(sim.Section{Key: "run", Value: r, At: sim.First, Rows: rows, RowsAfter: "trace"})
 }
 
 // WriteLine writes a JSON object as a line, with the description as its first member.
@@ -164,6 +168,14 @@ func commit() (id string) {
 		}
 	}
 	return id + dirty
+}
+
+// MadeBy returns the command that made a trace, nil if unknown.
+func MadeBy(meta dag.Meta) []string {
+	if n := len(meta.Provenance); n > 0 {
+		return meta.Provenance[n-1].Command
+	}
+	return nil
 }
 
 // digestOf returns the digest of several files.

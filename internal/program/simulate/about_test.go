@@ -106,6 +106,19 @@ func TestRunDescribed(t *testing.T) {
 	}
 }
 
+// TestTableHead checks the lines of the table about what ran.
+func TestTableHead(t *testing.T) {
+	r := clitest.Run(newCommand, "--backend", "packet", "--topology", "leafspine:hosts=4,tor=2", "--placement", "random:1", "--fail",
+		"tor0-agg0", "--seed", "7", storedFile(t, pairs(4).Trace()))
+	const want = "leafspine:hosts=4,tor=2: 4 hosts, 4 switches, 8 links of 100Gbps, placement random:1, 1 failure\n"
+	if !strings.Contains(r.Stdout, want) || !strings.Contains(squeezed(r.Stdout), "\nseed 7\n") {
+		t.Errorf("status %d, %s%s", r.Status, r.Stdout, r.Stderr)
+	}
+	if r := clitest.Run(newCommand, storedFile(t, pairs(4).Trace())); strings.Contains(r.Stdout, "\nseed") {
+		t.Errorf("default seed in %s", r.Stdout)
+	}
+}
+
 // TestEqualRuns checks that equal runs have equal bytes in every output.
 func TestEqualRuns(t *testing.T) {
 	path := storedFile(t, pairs(4).Trace())

@@ -11,6 +11,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -164,7 +165,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 		return fail(err)
 	}
 	before := trace.Ops()
-	l.title, l.ranks, l.ops, l.command = trace.Title, len(trace.Ranks), h.Ops, madeBy(trace.Meta)
+	l.title, l.ranks, l.ops, l.command = trace.Title, len(trace.Ranks), h.Ops, provenance.MadeBy(trace.Meta)
 	if l.ops != before {
 		r.p.Explain("%s: lowered %d ops to %d", l.name, before, l.ops)
 	}
@@ -228,15 +229,7 @@ func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error 
 	r.phases.add("decode", reading)
 	r.phases.add("lower", 0)
 	r.phases.add("compile", compiling)
-	l.title, l.ranks, l.ops, l.command = h.Title, h.Ranks, h.Ops, madeBy(h.Meta)
-	return nil
-}
-
-// madeBy returns the command that made a trace, or nil.
-func madeBy(meta dag.Meta) []string {
-	if n := len(meta.Provenance); n > 0 {
-		return meta.Provenance[n-1].Command
-	}
+	l.title, l.ranks, l.ops, l.command = h.Title, h.Ranks, h.Ops, provenance.MadeBy(h.Meta)
 	return nil
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/tracedag/tracedag/internal/tables"
 )
 
+// fewReplicas is the number of runs per point below which intervals are wide.
+const fewReplicas = 5
+
 // outputs writes the tables that the flags request.
 type outputs struct {
 	tables *tables.Tables // nil without tables
@@ -33,13 +36,17 @@ func (r *run) checkTables() error {
 	case o.csv != "" && o.json:
 		return cli.Usagef("--json and --csv exclude each other")
 	}
+	used := make(map[string]string) // tables by clean name of the file
 	for _, table := range tables.Names {
 		name := o.tableFiles()[table]
 		switch ending := strings.ToLower(filepath.Ext(name)); {
 		case name == "":
 		case ending != ".csv" && ending != ".parquet":
 			return cli.Usagef("--%s: %s: expected a name that ends with .csv or .parquet", table, name)
+		case used[filepath.Clean(name)] != "":
+			return cli.Usagef("--%s and --%s name the same file, %s", used[filepath.Clean(name)], table, name)
 		default:
+			used[filepath.Clean(name)] = table
 			if err := r.p.CheckOutput(name, ending == ".parquet"); err != nil {
 				return err
 			}
@@ -73,6 +80,9 @@ func (r *run) openTables(out *cli.Output, runs []*provenance.Run) (*outputs, err
 		replicas := 0
 		for _, a := range runs {
 			replicas = max(replicas, a.Replica+1)
+		}
+		if replicas > 1 && replicas < fewReplicas && (r.o.csv == "summary" || r.o.summary != "") {
+			r.p.Info("the intervals of the summary come from %d runs per point; use %d seeds or more", replicas, fewReplicas)
 		}
 		o.tables = tables.New(all, slices.Sorted(maps.Keys(runs[0].Factors)), replicas)
 	}

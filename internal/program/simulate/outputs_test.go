@@ -189,6 +189,17 @@ func compareJSON(t *testing.T, table string, rows []map[string]string, documents
 	}
 }
 
+// TestFewReplicas checks the message about wide intervals.
+func TestFewReplicas(t *testing.T) {
+	args := []string{"--backend", "packet", "--topology", "star:hosts=4", "--csv=summary", storedFile(t, pairs(4).Trace()), "--sweep"}
+	for sweep, want := range map[string]bool{"seed=1..4:4": true, "seed=1..5:5": false, "mss=1KiB,2KiB": false} {
+		r := clitest.Run(newCommand, append(slices.Clone(args), sweep)...)
+		if r.Status != 0 || strings.Contains(r.Stderr, "use 5 seeds or more") != want {
+			t.Errorf("%s: status %d, %s", sweep, r.Status, r.Stderr)
+		}
+	}
+}
+
 // TestIdentities checks that the identity of a run depends on what runs, not on how it is named.
 func TestIdentities(t *testing.T) {
 	path := storedFile(t, pairs(4).Trace())
