@@ -36,7 +36,7 @@ func (t *Table) Int(v int64) { t.cells = append(strconv.AppendInt(t.cells, v, 10
 // Span adds a cell with the time from start to end in picoseconds, or null if the end is unknown.
 func (t *Table) Span(start, end dag.Time) {
 	if end == 0 {
-		t.cells = append(t.cells, "null,"...)
+		t.Null()
 		return
 	}
 	t.Int(int64(end - start))
@@ -49,8 +49,24 @@ func (t *Table) Float(v float64, digits int) {
 
 // Text adds a text cell.
 func (t *Table) Text(s string) {
-	t.cells = append(strconv.AppendQuote(t.cells, s), ',')
+	text, err := MarshalJSON(s)
+	if err != nil {
+		panic(fmt.Sprintf("unreachable: a text cannot be encoded: %v", err))
+	}
+	t.cells = append(append(t.cells, text...), ',')
 }
+
+// TextOrNull adds a text cell, or null for an empty text.
+func (t *Table) TextOrNull(s string) {
+	if s == "" {
+		t.Null()
+		return
+	}
+	t.Text(s)
+}
+
+// Null adds an empty cell.
+func (t *Table) Null() { t.cells = append(t.cells, "null,"...) }
 
 // MarshalJSON returns an object with columns and rows.
 func (t *Table) MarshalJSON() ([]byte, error) {
@@ -90,32 +106,45 @@ func (t *Table) WriteCSV(w io.Writer) {
 	if t.Rows == 0 {
 		return
 	}
-	text := t.cells[:len(t.cells)-1]
-	for len(text) > 0 {
-		n := 0
-		for n < len(text) && text[n] != '\n' {
-			n++
+	for rest := t.cells; len(rest) > 0; {
+		n := cellLength(rest)
+		switch cell := rest[:n]; {
+		case cell[0] == '"':
+			writeText(w, cell)
+		case string(cell) != "null":
+			w.Write(cell)
 		}
-		writeCells(w, text[:n])
-		io.WriteString(w, "\n")
-		text = text[min(n+1, len(text)):]
+		end := rest[n : n+1]
+		if rest = rest[n+1:]; len(rest) == 0 {
+			end = []byte{'\n'}
+		}
+		w.Write(end)
 	}
 }
 
-func writeCells(w io.Writer, row []byte) {
-	start := 0
-	for i := 0; i <= len(row); i++ {
-		if i < len(row) && row[i] != ',' {
-			continue
+// cellLength returns the length of the first of several cells. A text has no line end, but may have commas.
+func cellLength(cells []byte) int {
+	n := 0
+	if cells[0] == '"' {
+		for n = 1; cells[n] != '"'; n++ {
+			if cells[n] == '\\' {
+				n++
+			}
 		}
-		if cell := row[start:i]; string(cell) != "null" {
-			w.Write(cell)
-		}
-		if i < len(row) {
-			io.WriteString(w, ",")
-		}
-		start = i + 1
 	}
+	for cells[n] != ',' && cells[n] != '\n' {
+		n++
+	}
+	return n
+}
+
+// writeText writes a text cell in quotation marks, those within it doubled.
+func writeText(w io.Writer, cell []byte) {
+	var text string
+	if err := json.Unmarshal(cell, &text); err != nil {
+		panic(fmt.Sprintf("unreachable: a cell cannot be decoded: %v", err))
+	}
+	io.WriteString(w, `"`+strings.ReplaceAll(text, `"`, `""`)+`"`)
 }
 
 // PrintColumns prints rows with aligned columns; the last column is not padded.

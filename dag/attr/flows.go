@@ -1,6 +1,9 @@
 package attr
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // flowLists are the members of the attributes of traces from lists of flows, in which messages start at given times:
 // htsim's connection matrices, HPCC's flow files and TrafPy's files.
@@ -23,4 +26,19 @@ func IsFlowList(attrs string) bool {
 		}
 	}
 	return false
+}
+
+// FlowClass returns the member "class" of the attributes of a send, the class of its message, such as "query". Numbers
+// are returned as text. It returns "" if there is none.
+func FlowClass(attrs string) string {
+	if !strings.Contains(attrs, `"class"`) {
+		return ""
+	}
+	var class string
+	if Decode(attrs, "class", &class) {
+		return class
+	}
+	var number json.Number
+	Decode(attrs, "class", &number)
+	return number.String()
 }

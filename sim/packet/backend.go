@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -45,6 +46,8 @@ type backend struct {
 	sample                dag.Time
 	samples, flows, ports string // file names
 	maxFlows              int
+	bins                  measure.Bins
+	from, until           dag.Time // starts of the flows in distributions
 
 	network  *topology.Network
 	paths    Paths
@@ -70,6 +73,8 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			"file")
 	case b.samples != "" && b.sample <= 0:
 		return param.Needs("samples", "--sample, the period")
+	case b.until > 0 && b.until <= b.from:
+		return param.Errorf("measure-until", "expected a time after --measure-from %v, found %v", b.from, b.until)
 	case b.nics < 1:
 		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
 	}
@@ -169,6 +174,7 @@ type configured struct {
 	nodes     []int32 // by rank, if ranks are on nodes because these are shared; nil: as --placement selects
 	rules     Compat
 	failures  []Failure // failures of the trace
+	labels    *labels   // nil: no output needs them
 	replay    *Replay
 	warn      func(message string, args ...any) // of all runs
 }
@@ -201,6 +207,9 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if c.rules == CompatATLAHS && b.params.End > 0 {
 		return nil, errors.New("--end: the coupling atlahs does not support it; remove it or use another --coupling")
 	}
+	if texts := b.flows != "" || env.IsGiven("fct-bins"); texts || len(h.Jobs) > 0 {
+		c.labels, s = newLabels(s, h, texts)
+	}
 	c.replay, err = newReplay(s, c.rules, env)
 	return c, err
 }
@@ -223,7 +232,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Context: o.Context,
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
-		Warn: c.warn, Given: c.env.IsGiven,
+		Warn: c.warn, Given: c.env.IsGiven, From: b.from, Until: b.until, Bins: b.bins, labels: c.labels,
 	}
 	if err := b.params.Check(); err != nil {
 		return failed, err
@@ -248,7 +257,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if len(b.failTexts) > 0 {
 		result.Params = append(result.Params, sim.Value{Name: "fail", Value: b.failTexts})
 	}
-	addSections(result, report, b.maxFlows)
+	addSections(result, report, b.maxFlows, c.env.IsGiven("fct-bins"))
 	result.AddSharedNICs(c.nodes)
 	return result, nil
 }
@@ -309,7 +318,7 @@ func (f *outputFiles) sampled() func(Sample) {
 
 func (f *outputFiles) write(r *Report) error {
 	if f.flows != nil {
-		flowTable(r, len(r.Flows)).WriteCSV(f.flows)
+		flowTable(r, r.labels).WriteCSV(f.flows)
 	}
 	if f.ports != nil {
 		portTable(r, len(r.Ports)).WriteCSV(f.ports)

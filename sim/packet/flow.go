@@ -25,6 +25,7 @@ type flow struct {
 type Flow struct {
 	Source, Target uint32 // hosts
 	ID             uint32
+	message        uint32 // number of the driver
 	Bytes          uint64
 	Start          dag.Time // handover to the transport
 	Delivered      dag.Time // arrival of the last byte at the receiver; 0: not delivered
@@ -43,7 +44,7 @@ func (n *network) openFlow(src, dst, message, id uint32, bytes uint64) uint32 {
 		n.flows = append(n.flows, flow{})
 	}
 	n.flows[f] = flow{id: id, src: src, dst: dst, message: message, bytes: bytes, record: uint32(len(n.records))}
-	n.records = append(n.records, Flow{Source: src, Target: dst, ID: id, Bytes: bytes})
+	n.records = append(n.records, Flow{Source: src, Target: dst, ID: id, message: message, Bytes: bytes})
 	n.balance.open(n, f)
 	n.transport.open(f)
 	return f

@@ -519,8 +519,15 @@ func (b *backend) Params() param.Set {
 		param.Int(&p.Seed, "seed", "seed of random choices").Sweep(),
 		param.Time(&b.sample, "sample", "sampling period of queue lengths").Default("no samples"),
 		param.File(&b.samples, "samples", "write the samples to a CSV file"),
-		param.File(&b.flows, "flows", "write start, delivery and retransmissions of each flow to a CSV file"),
+		param.File(&b.flows, "flows",
+			"write start, delivery, retransmissions, job, class and name of each flow to a CSV file"),
 		param.File(&b.ports, "ports", "write the counters of each port to a CSV file"),
+		param.New(&b.bins, "fct-bins", "bins of flow sizes in the table of flow completion times: decades, deciles "+
+			"(ten equal numbers of flows), or the largest size of each bin, such as 10KB,100KB,1MB").
+			Offer("decades", "deciles"),
+		param.Time(&b.from, "measure-from", "exclude flows that start earlier from distributions").Default("0s"),
+		param.Time(&b.until, "measure-until", "exclude flows that start at this time or later from distributions").
+			Default("no limit"),
 		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists; above it, percentiles").
 			Range(0, math.MaxInt32),
 	}
@@ -529,7 +536,8 @@ func (b *backend) Params() param.Set {
 		"balance", "entropy", "flowlet-gap", "paths")
 	set.Under("Transport", "transport", "set", "mss", "header-size", "control-size", "whole-packets")
 	set.Under("Messages", "coupling", "o", "g", "S", "ack-ends")
-	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
+	set.Under("Output", "fct-bins", "measure-from", "measure-until", "sample", "samples", "flows", "ports",
+		"max-flows")
 	return append(set, b.transportParams()...)
 }
 

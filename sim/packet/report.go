@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -22,12 +24,16 @@ type Report struct {
 	Ideal []dag.Time
 
 	Incomplete int // number of incomplete flows
+	Excluded   int // number of flows that start outside of Options.From and Options.Until
+	// FCTs to Bins and Jain are of the other flows.
+
 	// of complete flows, from the start to the last ACK at the sender, ascending
 	FCTs      []float64
 	FCT       measure.Distribution[float64] // of FCTs
 	Delivered measure.Distribution[float64] // of delivered flows, from the start to the last byte at the receiver
 	Slowdown  measure.Distribution[float64] // Delivered divided by Ideal
 	Sizes     []SizeClass                   // by flow size, ascending
+	Bins      []FlowBin                     // of all flows, of each job and of each class, ascending
 	Last      dag.Time                      // time of the last completion; 0: none
 	Bytes     uint64                        // bytes of complete flows
 	// Jain is the fairness index sum(x)^2 / (n sum(x^2)) of the throughput of complete flows.
@@ -42,12 +48,24 @@ type Report struct {
 	Ports    []PortReport // ports with traffic, by descending bytes, then by number
 	Tiers    []TierReport // from hosts up to cores, and down again
 	Sampled  bool         // queues were sampled
+
+	from, until dag.Time // Options.From and Options.Until
+	labels      *labels  // nil: unknown
+	program     *sim.Program
 }
 
 // SizeClass is the flows of one size or, with more than 32 sizes, the flows between two powers of two.
 type SizeClass struct {
 	Bytes    uint64 // largest size of the class
 	FCT      measure.Distribution[float64]
+	Slowdown measure.Distribution[float64]
+}
+
+// FlowBin is the complete flows of a bin of sizes.
+type FlowBin struct {
+	Job, Class string // of these flows; "": any
+	measure.Bin
+	FCT      measure.Distribution[dag.Time] // by measure.NearestRank, as Slowdown
 	Slowdown measure.Distribution[float64]
 }
 
@@ -112,8 +130,8 @@ type TierReport struct {
 }
 
 // newReport returns the report of a completed run.
-func newReport(n *network, o *Options) *Report {
-	r := &Report{Flows: n.records}
+func newReport(p *sim.Program, n *network, o *Options) *Report {
+	r := &Report{Flows: n.records, from: o.From, until: o.Until, labels: o.labels, program: p}
 	slices.SortStableFunc(r.Flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
 	})
@@ -122,7 +140,7 @@ func newReport(n *network, o *Options) *Report {
 		routes = intactRoutes(o.Network)
 	}
 	r.Ideal = idealTimes(r.Flows, routes, o)
-	r.summarize()
+	r.summarize(o)
 	r.Counters.Events = n.events
 	if n.failures != nil {
 		r.Counters.Unroutable = n.failures.unroutable
@@ -212,22 +230,31 @@ func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32,
 	}
 }
 
+// measures reports whether a flow counts in the distributions.
+func (o *Options) measures(f *Flow) bool {
+	return f.Start >= o.From && (o.Until == 0 || f.Start < o.Until)
+}
+
 // summarize computes the statistics of flows.
-func (r *Report) summarize() {
+func (r *Report) summarize(o *Options) {
 	var fct, delivered, slowdown []float64
 	var sum, squares float64
-	classOf, classes := sizeClasses(r.Flows)
+	classOf, classes := r.sizeClasses(o)
+	var complete []int // measured ones
 	r.Sizes = make([]SizeClass, len(classes))
 	byClass := make([]struct{ fct, slowdown []float64 }, len(classes))
 	for i := range r.Flows {
 		f := &r.Flows[i]
-		class := &byClass[classOf(f.Bytes)]
+		measured := o.measures(f)
 		r.Counters.Retransmitted += uint64(f.Retransmits)
 		r.Counters.Nacks += uint64(f.Nacks)
-		if f.Delivered > 0 {
+		if !measured {
+			r.Excluded++
+		} else if f.Delivered > 0 {
 			took := float64(f.Delivered - f.Start)
 			delivered = append(delivered, took)
 			if r.Ideal[i] > 0 {
+				class := &byClass[classOf(f.Bytes)]
 				slowdown = append(slowdown, took/float64(r.Ideal[i]))
 				class.slowdown = append(class.slowdown, took/float64(r.Ideal[i]))
 			}
@@ -236,11 +263,16 @@ func (r *Report) summarize() {
 			r.Incomplete++
 			continue
 		}
-		took := float64(f.Acknowledged - f.Start)
-		fct = append(fct, took)
-		class.fct = append(class.fct, took)
 		r.Last = max(r.Last, f.Acknowledged)
 		r.Bytes += f.Bytes
+		if !measured {
+			continue
+		}
+		complete = append(complete, i)
+		took := float64(f.Acknowledged - f.Start)
+		fct = append(fct, took)
+		class := &byClass[classOf(f.Bytes)]
+		class.fct = append(class.fct, took)
 		throughput := float64(f.Bytes) / took
 		sum += throughput
 		squares += throughput * throughput
@@ -255,15 +287,66 @@ func (r *Report) summarize() {
 		c := &byClass[i]
 		r.Sizes[i] = SizeClass{classes[i], measure.Interpolate(c.fct), measure.Interpolate(c.slowdown)}
 	}
+	r.divide(complete, o)
+}
+
+// divide divides complete flows into bins: all flows, those of each job in order, and those of each class by name.
+func (r *Report) divide(flows []int, o *Options) {
+	r.addBins("", "", flows, o)
+	if r.labels == nil {
+		return
+	}
+	jobs, classes := make(map[int32][]int), make(map[string][]int)
+	for _, i := range flows {
+		job, class, _ := r.labels.of(r.program, r.Flows[i].message)
+		if job >= 0 {
+			jobs[job] = append(jobs[job], i)
+		}
+		if class != "" {
+			classes[class] = append(classes[class], i)
+		}
+	}
+	for _, job := range slices.Sorted(maps.Keys(jobs)) {
+		r.addBins(r.labels.jobName(job), "", jobs[job], o)
+	}
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		r.addBins("", class, classes[class], o)
+	}
+}
+
+// addBins adds the bins of flows.
+func (r *Report) addBins(job, class string, flows []int, o *Options) {
+	sizes := make([]uint64, len(flows))
+	for i, k := range flows {
+		sizes[i] = r.Flows[k].Bytes
+	}
+	for _, bin := range o.Bins.Divide(sizes) {
+		fcts := make([]dag.Time, len(bin.Members))
+		slowdowns := make([]float64, 0, len(bin.Members))
+		for i, k := range bin.Members {
+			f := &r.Flows[flows[k]]
+			fcts[i] = f.Acknowledged - f.Start
+			if ideal := r.Ideal[flows[k]]; ideal > 0 {
+				slowdowns = append(slowdowns, float64(f.Delivered-f.Start)/float64(ideal))
+			}
+		}
+		bin.Members = nil
+		r.Bins = append(r.Bins, FlowBin{job, class, bin, measure.NearestRank(fcts), measure.NearestRank(slowdowns)})
+	}
 }
 
 // maxSizeClasses is the largest number of flow sizes with a class per size.
 const maxSizeClasses = 32
 
-// sizeClasses returns the largest size of each class in ascending order, and a function from a size to its class.
-func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
+// sizeClasses returns the largest size of each class of measured flows in ascending order, and a function from a size
+// to its class.
+func (r *Report) sizeClasses(o *Options) (classOf func(uint64) int, classes []uint64) {
+	flows := r.Flows
 	seen := make(map[uint64]bool)
 	for i := range flows {
+		if !o.measures(&flows[i]) {
+			continue
+		}
 		if seen[flows[i].Bytes] = true; len(seen) > maxSizeClasses {
 			break
 		}
@@ -271,7 +354,9 @@ func sizeClasses(flows []Flow) (classOf func(uint64) int, classes []uint64) {
 	if many := len(seen) > maxSizeClasses; many {
 		clear(seen)
 		for i := range flows {
-			seen[nextPowerOfTwo(flows[i].Bytes)] = true
+			if o.measures(&flows[i]) {
+				seen[nextPowerOfTwo(flows[i].Bytes)] = true
+			}
 		}
 	}
 	for bytes := range seen {

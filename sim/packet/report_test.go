@@ -61,7 +61,7 @@ func TestSummarise(t *testing.T) {
 		},
 		Ideal: []dag.Time{50, 100, 100, 100},
 	}
-	r.summarize()
+	r.summarize(&Options{})
 	if r.Incomplete != 2 || r.FCT.Count != 2 || r.FCT.Mean != 250 || r.Delivered.Count != 3 || r.Slowdown.Max != 2 ||
 		r.Last != 320 || r.Bytes != 4000 || r.Counters.Retransmitted != 2 || r.Counters.Nacks != 1 {
 		t.Errorf("got %+v", r)
@@ -79,7 +79,7 @@ func TestSizeClasses(t *testing.T) {
 	for bytes := uint64(1); bytes <= 100; bytes++ {
 		flows = append(flows, Flow{Bytes: bytes})
 	}
-	classOf, classes := sizeClasses(flows)
+	classOf, classes := (&Report{Flows: flows}).sizeClasses(&Options{})
 	if want := []uint64{1, 2, 4, 8, 16, 32, 64, 128}; !slices.Equal(classes, want) || classOf(33) != 6 || classOf(32) != 5 {
 		t.Errorf("got %v, 33 is of %d", classes, classOf(33))
 	}
@@ -103,7 +103,7 @@ func TestTiers(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, tier := range newReport(n, o).Tiers {
+		for _, tier := range newReport(nil, n, o).Tiers {
 			got = append(got, tier.Name+" "+strconv.Itoa(tier.Ports))
 		}
 		if strings.Join(got, ", ") != test.want {

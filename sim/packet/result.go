@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
 )
@@ -22,7 +23,8 @@ const (
 )
 
 // addSections adds the sections of a report to a result. It lists flows one by one if there are at most maxFlows.
-func addSections(result *sim.Result, r *Report, maxFlows int) {
+// bins prints the table of bins even if it has one row.
+func addSections(result *sim.Result, r *Report, maxFlows int, bins bool) {
 	add := func(key string, value any) { result.Add(sim.Section{Key: key, Value: value, At: sim.Detail}) }
 	addDistribution := func(key string, d *measure.Distribution[float64], format func(float64) string) {
 		if d.Count > 0 {
@@ -47,7 +49,11 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 			add("fct_quantiles_ps", q)
 		}
 	}
+	if r.from > 0 || r.until > 0 {
+		add("fct_window", newFlowWindow(r))
+	}
 	add("fct_by_size", sizeTable(r))
+	add("fct_bins", binTable(r))
 	if r.Incomplete > 0 {
 		add("incomplete_flows", newMissingFlows(r))
 	}
@@ -57,10 +63,13 @@ func addSections(result *sim.Result, r *Report, maxFlows int) {
 	add("tiers", tierTable(r))
 	add("ports", portTable(r, listedPorts))
 	if listed {
-		add("flows", flowTable(r, len(r.Flows)))
+		add("flows", flowTable(r, nil))
 	}
 	result.Add(sim.Section{
 		At: sim.Detail, Rows: summary(r, goodput), Tables: func(w io.Writer) {
+			if len(r.Bins) > 1 || bins {
+				printBins(w, r)
+			}
 			printPorts(w, r)
 		}, Incomplete: incomplete(r),
 	})
@@ -129,11 +138,30 @@ func newMissingFlows(r *Report) *missingFlows {
 	return &missingFlows{r.Incomplete, t}
 }
 
-// flowTable lists the first flows.
-func flowTable(r *Report, most int) *sim.Table {
+// flowWindow is the starts of the flows in distributions.
+type flowWindow struct {
+	From     dag.Time  `json:"from_ps"`
+	Until    *dag.Time `json:"until_ps"` // nil: no limit
+	Flows    int       `json:"flows"`
+	Excluded int       `json:"excluded_flows"`
+}
+
+func newFlowWindow(r *Report) *flowWindow {
+	w := &flowWindow{From: r.from, Flows: len(r.Flows) - r.Excluded, Excluded: r.Excluded}
+	if r.until > 0 {
+		w.Until = &r.until
+	}
+	return w
+}
+
+// flowTable lists the flows, with their labels unless l is nil.
+func flowTable(r *Report, l *labels) *sim.Table {
 	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "fct_ps_at_sender", "delivered_ps_after_start",
 		"flow", "retransmits", "nacks", "ideal_ps"}}
-	for i := range min(most, len(r.Flows)) {
+	if l != nil {
+		t.Columns = append(t.Columns, "job", "class", "name")
+	}
+	for i := range r.Flows {
 		f := &r.Flows[i]
 		t.Begin()
 		t.Uint(uint64(f.Source))
@@ -146,8 +174,90 @@ func flowTable(r *Report, most int) *sim.Table {
 		t.Uint(uint64(f.Retransmits))
 		t.Uint(uint64(f.Nacks))
 		t.Span(0, r.Ideal[i])
+		if l == nil {
+			continue
+		}
+		job, class, name := l.of(r.program, f.message)
+		if job >= 0 {
+			t.Text(l.jobName(job))
+		} else {
+			t.Null()
+		}
+		t.TextOrNull(class)
+		t.TextOrNull(name)
 	}
 	return t
+}
+
+// binTable lists the bins of flow sizes.
+func binTable(r *Report) *sim.Table {
+	t := &sim.Table{Columns: []string{"job", "class", "size", "from_bytes", "to_bytes", "flows"}}
+	for _, figure := range [...]struct{ name, unit string }{{"fct", "_ps"}, {"slowdown", ""}} {
+		for _, value := range [...]string{"mean", "p50", "p95", "p99", "p99.9"} {
+			t.Columns = append(t.Columns, figure.name+"_"+value+figure.unit)
+		}
+	}
+	for i := range r.Bins {
+		b := &r.Bins[i]
+		t.Begin()
+		t.TextOrNull(b.Job)
+		t.TextOrNull(b.Class)
+		t.Text(b.Name)
+		t.Uint(b.From)
+		if b.Open() {
+			t.Null()
+		} else {
+			t.Uint(b.To)
+		}
+		t.Int(b.FCT.Count)
+		t.Float(b.FCT.Mean, 0)
+		for _, v := range [...]dag.Time{b.FCT.P50, b.FCT.P95, b.FCT.P99, b.FCT.P999} {
+			t.Int(int64(v))
+		}
+		s := &b.Slowdown
+		for _, v := range [...]float64{s.Mean, s.P50, s.P95, s.P99, s.P999} {
+			if s.Count == 0 {
+				t.Null()
+			} else {
+				t.Float(v, 4)
+			}
+		}
+	}
+	return t
+}
+
+// printBins prints the bins of flow sizes.
+func printBins(w io.Writer, r *Report) {
+	fmt.Fprintln(w, "\nflows up to\tnumber\tFCT mean\tp50\tp95\tp99\tp99.9\tslowdown mean\tp50\tp95\tp99\tp99.9")
+	for i := range r.Bins {
+		b := &r.Bins[i]
+		if i > 0 && (b.Job != r.Bins[i-1].Job || b.Class != r.Bins[i-1].Class) {
+			if b.Job != "" {
+				fmt.Fprintf(w, "job %q\n", b.Job)
+			} else {
+				fmt.Fprintf(w, "class %q\n", b.Class)
+			}
+		}
+		size := "larger"
+		if !b.Open() {
+			size = units.FormatSize(int64(b.To))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%v\t%v\t%v\t%v\t%v", size, b.FCT.Count, short(dag.Time(math.Round(b.FCT.Mean))),
+			short(b.FCT.P50), short(b.FCT.P95), short(b.FCT.P99), short(b.FCT.P999))
+		if s := &b.Slowdown; s.Count > 0 {
+			fmt.Fprintf(w, "\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g", s.Mean, s.P50, s.P95, s.P99, s.P999)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// short rounds a time to four digits.
+func short(t dag.Time) dag.Time {
+	unit := dag.Time(1)
+	for t/unit >= 10_000 {
+		unit *= 10
+	}
+	return (t + unit/2) / unit * unit
 }
 
 // portTable lists the busiest ports.
@@ -241,6 +351,13 @@ func summary(r *Report, goodput float64) (rows []sim.Row) {
 		row("flows", "%d, %d of them incomplete", len(r.Flows), n)
 	} else {
 		row("flows", "%d", len(r.Flows))
+	}
+	if r.from > 0 || r.until > 0 {
+		window := fmt.Sprintf("from %v", r.from)
+		if r.until > 0 {
+			window += fmt.Sprintf(" until %v", r.until)
+		}
+		row("measured", "%d flows that start %s, %d excluded", len(r.Flows)-r.Excluded, window, r.Excluded)
 	}
 	if d := r.FCT; d.Count > 0 {
 		row("FCT at sender", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),

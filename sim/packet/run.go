@@ -18,6 +18,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -33,10 +34,17 @@ type Options struct {
 	Progress func(ops int64) // if not nil, called periodically with the number of ops since the last call
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
+	// From and Until limit the flows in distributions of a Report to those that start from From until before Until; 0:
+	// no limit. Bins divides them by size.
+	From, Until dag.Time
+	Bins        measure.Bins
+
 	Sample   dag.Time                          // sampling period of queues; 0: no samples
 	Warn     func(message string, args ...any) // if not nil, called for each parameter that the run replaces
 	Given    func(name string) bool            // reports whether the caller set a parameter; nil: none
 	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue by time and port
+
+	labels *labels // of the trace; nil: unknown
 }
 
 func (o *Options) warn(message string, args ...any) {
@@ -190,7 +198,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Transport, o.Params.values()
 	result.Settings = o.Params.String()
-	report := newReport(n, &o)
+	report := newReport(p, n, &o)
 	warnAfter(report, n, &o, r.flows)
 	return result, report, nil
 }

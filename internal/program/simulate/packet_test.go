@@ -173,7 +173,7 @@ func TestPacketFiles(t *testing.T) {
 		name    string
 		rows    int
 		columns []string
-	}{{flows, 16, d.Flows.Columns}, {ports, len(d.Ports.Rows), d.Ports.Columns}, {samples, -1, nil}} {
+	}{{flows, 16, append(slices.Clone(d.Flows.Columns), "job", "class", "name")}, {ports, len(d.Ports.Rows), d.Ports.Columns}, {samples, -1, nil}} {
 		f, err := os.Open(file.name)
 		if err != nil {
 			t.Fatal(err)
