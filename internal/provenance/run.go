@@ -121,8 +121,13 @@ func (r *Run) identify(backend string) {
 }
 
 // AddTo adds the description to a result as its first member, completed by the network of the result and the units of
-// its numbers. Further calls replace the description.
-func (r *Run) AddTo(result *sim.Result) {
+// its numbers. timing adds wall-clock figures to its JSON. Further calls replace the description. A run that failed may
+// have no result, nil.
+func (r *Run) AddTo(result *sim.Result, timing bool) {
+	if result == nil {
+		return
+	}
+	result.Timing = timing
 	r.Topology, r.Units = result.Topology, result.Units()
 	var rows []sim.Row // lines of the summary
 	if r.Seed != 1 {

@@ -113,6 +113,15 @@ func (c *Command) Points(base *Run, grid [][]param.Setting, env *sim.Env) ([]*Ru
 	return all, nil
 }
 
+// Replicas returns the largest number of runs of a point.
+func Replicas(runs []*Run) int {
+	most := 0
+	for _, r := range runs {
+		most = max(most, r.Replica+1)
+	}
+	return most
+}
+
 // Curve describes the points of a load curve.
 func (c *Command) Curve(base *Run, points []sim.CurvePoint) []*Run {
 	all := make([]*Run, len(points))

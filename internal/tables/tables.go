@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -22,11 +23,14 @@ import (
 // Names are the names of the tables.
 var Names = []string{"points", "results", "summary"}
 
-// Output is a table to write.
-type Output struct {
-	Table   string // one of Names
-	Parquet bool   // Parquet instead of CSV
-	W       io.Writer
+// Few is the number of runs per point below which the intervals of the summary are wide.
+const Few = 5
+
+// File is a file that appears with Commit and is discarded by Close without Commit.
+type File interface {
+	io.Writer
+	Commit() error
+	Close()
 }
 
 // Tables writes the tables of several runs.
@@ -34,6 +38,9 @@ type Tables struct {
 	points, results []tableWriter
 	summary         *summary // nil if no output needs it
 	all             []tableWriter
+	axes            []string
+	replicas        int
+	files           []File
 }
 
 // kind is the type of a column.
@@ -88,38 +95,65 @@ type tableWriter interface {
 	close() error
 }
 
-// New returns a writer of tables. axes are the names of the factors that the runs will have. replicas is the number of
-// runs with the same point.
-func New(outputs []Output, axes []string, replicas int) *Tables {
-	t := &Tables{}
-	for _, o := range outputs {
-		columns := pointColumns
-		switch o.Table {
-		case "results":
-			columns = resultColumns
-		case "summary":
-			columns = summaryColumns(axes)
-		}
-		var w tableWriter
-		if o.Parquet {
-			w = newParquetWriter(o.W, columns)
-		} else {
-			w = newCSVWriter(o.W, columns)
-		}
-		t.all = append(t.all, w)
-		switch o.Table {
-		case "results":
-			t.results = append(t.results, w)
-		case "summary":
-			if t.summary == nil {
-				t.summary = newSummary(axes, replicas)
-			}
-			t.summary.writers = append(t.summary.writers, w)
-		default:
-			t.points = append(t.points, w)
-		}
+// New returns a writer of no tables yet. axes are the names of the factors that the runs will have. replicas is the
+// number of runs with the same point.
+func New(axes []string, replicas int) *Tables {
+	return &Tables{axes: axes, replicas: replicas}
+}
+
+// Write adds an output: one of the tables of Names, as Parquet or as CSV.
+func (t *Tables) Write(table string, asParquet bool, to io.Writer) {
+	columns := pointColumns
+	switch table {
+	case "results":
+		columns = resultColumns
+	case "summary":
+		columns = summaryColumns(t.axes)
 	}
-	return t
+	var w tableWriter
+	if asParquet {
+		w = newParquetWriter(to, columns)
+	} else {
+		w = newCSVWriter(to, columns)
+	}
+	t.all = append(t.all, w)
+	switch table {
+	case "results":
+		t.results = append(t.results, w)
+	case "summary":
+		if t.summary == nil {
+			t.summary = newSummary(t.axes, t.replicas)
+		}
+		t.summary.writers = append(t.summary.writers, w)
+	default:
+		t.points = append(t.points, w)
+	}
+}
+
+// WriteFile is Write to a file that Commit commits and Close discards.
+func (t *Tables) WriteFile(table string, asParquet bool, to File) {
+	t.files = append(t.files, to)
+	t.Write(table, asParquet, to)
+}
+
+// AddFrom is Add for a document that a function writes. Without outputs it does nothing.
+func (t *Tables) AddFrom(write func(w io.Writer) error) error {
+	if len(t.all) == 0 {
+		return nil
+	}
+	document, w := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := write(w)
+		w.CloseWithError(err)
+		written <- err
+	}()
+	err := t.Add(document)
+	document.CloseWithError(errors.Join(err, io.ErrClosedPipe))
+	if writing := <-written; err == nil && !errors.Is(writing, io.ErrClosedPipe) {
+		err = writing
+	}
+	return err
 }
 
 // Add adds a run: one JSON object, as simulate --json prints it, with the description of the run as its first member.
@@ -152,8 +186,8 @@ func (t *Tables) Add(document io.Reader) error {
 	return nil
 }
 
-// Close completes the tables.
-func (t *Tables) Close() error {
+// Commit completes the tables and commits the files.
+func (t *Tables) Commit() error {
 	if t.summary != nil {
 		if err := t.summary.close(); err != nil {
 			return err
@@ -164,7 +198,19 @@ func (t *Tables) Close() error {
 			return err
 		}
 	}
+	for _, file := range t.files {
+		if err := file.Commit(); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// Close discards files that are not committed.
+func (t *Tables) Close() {
+	for _, file := range t.files {
+		file.Close()
+	}
 }
 
 func (d *document) writePoint(writers []tableWriter) error {

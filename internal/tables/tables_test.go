@@ -47,13 +47,14 @@ func TestStudent(t *testing.T) {
 func printed(t *testing.T, table string, axes []string, replicas int, documents ...string) string {
 	t.Helper()
 	var b strings.Builder
-	all := New([]Output{{Table: table, W: &b}}, axes, replicas)
+	all := New(axes, replicas)
+	all.Write(table, false, &b)
 	for _, document := range documents {
 		if err := all.Add(strings.NewReader(document)); err != nil {
 			t.Fatalf("%v in %s", err, document)
 		}
 	}
-	if err := all.Close(); err != nil {
+	if err := all.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -136,7 +137,9 @@ func TestInvalid(t *testing.T) {
 	for _, document := range []string{"", "[]", "{", `{"makespan_ps":1}`, `{"run":1}`, `{"run":{"id":"x"},"a":[1,}`,
 		`{"run":{"id":"x"},"a":{"columns":1}}`, `{"run":{"id":"x"},"a":{"columns":["a"],"rows":1}}`,
 		`{"run":{"id":"x"},"a":` + strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1001)} {
-		if err := New([]Output{{Table: "results", W: &strings.Builder{}}}, nil, 1).Add(strings.NewReader(document)); err == nil {
+		all := New(nil, 1)
+		all.Write("results", false, &strings.Builder{})
+		if err := all.Add(strings.NewReader(document)); err == nil {
 			t.Errorf("%.60s: no error", document)
 		}
 	}
@@ -165,15 +168,14 @@ func FuzzAdd(f *testing.F) {
 	f.Add(`{"run":{"id":"r","factors":{}},"params":{},"a":[1,{"name":"x","b":2}],"t":{"columns":["a"],"rows":[[1]]}}`)
 	f.Add(`{"run":{"id":"r"},"error":"x","fct_by_size":{"columns":["bytes"],"rows":[[1.5],[null]]}}`)
 	f.Fuzz(func(_ *testing.T, document string) {
-		var outputs []Output
+		all := New([]string{"L"}, 2)
 		for _, table := range Names {
 			for _, parquet := range []bool{false, true} {
-				outputs = append(outputs, Output{table, parquet, &strings.Builder{}})
+				all.Write(table, parquet, &strings.Builder{})
 			}
 		}
-		all := New(outputs, []string{"L"}, 2)
 		if all.Add(strings.NewReader(document)) == nil {
-			all.Close()
+			all.Commit()
 		}
 	})
 }

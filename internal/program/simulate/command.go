@@ -22,28 +22,26 @@ import (
 
 // options are the flags that are independent of the backend.
 type options struct {
-	read       cli.ReadFlags
-	lower      cli.LowerFlags
-	jobs       jobs.Flags
-	own        *cli.Options // flags of backends
-	backend    string
-	collective string
-	json       bool
-	timeline   timelineFlags
-	sweep      string
-	csv        string // a table to print as CSV; "": none
-	points     string // files of tables
-	results    string
-	summary    string
-	timing     bool
-	flags      *pflag.FlagSet
-	threads    int
-	profile    string
-	alone      bool
-	compare    bool
-	compared   bool // --diff
-	breakdown  bool
-	lists      []bool // --list-* flags, by listing of the registry
+	read                     cli.ReadFlags
+	lower                    cli.LowerFlags
+	jobs                     jobs.Flags
+	own                      *cli.Options // flags of backends
+	backend                  string
+	collective               string
+	json                     bool
+	timeline                 timelineFlags
+	sweep                    string
+	csv                      string // a table to print as CSV; "": none
+	timing                   bool
+	flags                    *pflag.FlagSet
+	threads                  int
+	profile                  string
+	alone                    bool
+	compare                  bool
+	compared                 bool // --diff
+	breakdown                bool
+	points, results, summary string // files of tables
+	lists                    []bool // --list-* flags, by listing of the registry
 }
 
 // New returns a function that returns the program's command with the given backends.

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"errors"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -12,15 +10,6 @@ import (
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/tables"
 )
-
-// fewReplicas is the number of runs per point below which intervals are wide.
-const fewReplicas = 5
-
-// outputs writes the tables that the flags request.
-type outputs struct {
-	tables *tables.Tables // nil without tables
-	files  []*cli.Output
-}
 
 // tableFiles returns the names of the files of tables, by table.
 func (o *options) tableFiles() map[string]string {
@@ -56,11 +45,14 @@ func (r *run) checkTables() error {
 }
 
 // openTables begins the tables of runs. out is standard output, which receives that of --csv.
-func (r *run) openTables(out *cli.Output, runs []*provenance.Run) (*outputs, error) {
-	o := &outputs{}
-	var all []tables.Output
+func (r *run) openTables(out *cli.Output, runs []*provenance.Run) (*tables.Tables, error) {
+	replicas := provenance.Replicas(runs)
+	if replicas > 1 && replicas < tables.Few && (r.o.csv == "summary" || r.o.summary != "") {
+		r.p.Info("the intervals of the summary come from %d runs per point; use %d seeds or more", replicas, tables.Few)
+	}
+	t := tables.New(slices.Sorted(maps.Keys(runs[0].Factors)), replicas)
 	if r.o.csv != "" {
-		all = append(all, tables.Output{Table: r.o.csv, W: out})
+		t.Write(r.o.csv, false, out)
 	}
 	for _, table := range tables.Names {
 		name := r.o.tableFiles()[table]
@@ -69,65 +61,10 @@ func (r *run) openTables(out *cli.Output, runs []*provenance.Run) (*outputs, err
 		}
 		file, err := r.p.Create(name, false)
 		if err != nil {
-			o.close()
+			t.Close()
 			return nil, err
 		}
-		o.files = append(o.files, file)
-		parquet := strings.EqualFold(filepath.Ext(name), ".parquet")
-		all = append(all, tables.Output{Table: table, Parquet: parquet, W: file})
+		t.WriteFile(table, strings.EqualFold(filepath.Ext(name), ".parquet"), file)
 	}
-	if len(all) > 0 {
-		replicas := 0
-		for _, a := range runs {
-			replicas = max(replicas, a.Replica+1)
-		}
-		if replicas > 1 && replicas < fewReplicas && (r.o.csv == "summary" || r.o.summary != "") {
-			r.p.Info("the intervals of the summary come from %d runs per point; use %d seeds or more", replicas, fewReplicas)
-		}
-		o.tables = tables.New(all, slices.Sorted(maps.Keys(runs[0].Factors)), replicas)
-	}
-	return o, nil
-}
-
-// add adds a result to the tables. write writes its JSON document.
-func (o *outputs) add(write func(w io.Writer) error) error {
-	if o.tables == nil {
-		return nil
-	}
-	document, w := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := write(w)
-		w.CloseWithError(err)
-		written <- err
-	}()
-	err := o.tables.Add(document)
-	document.CloseWithError(errors.Join(err, io.ErrClosedPipe))
-	if writing := <-written; err == nil && !errors.Is(writing, io.ErrClosedPipe) {
-		err = writing
-	}
-	return err
-}
-
-// commit completes the tables.
-func (o *outputs) commit() error {
-	if o.tables == nil {
-		return nil
-	}
-	if err := o.tables.Close(); err != nil {
-		return err
-	}
-	for _, file := range o.files {
-		if err := file.Commit(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// close discards incomplete tables.
-func (o *outputs) close() {
-	for _, file := range o.files {
-		file.Close()
-	}
+	return t, nil
 }

@@ -143,7 +143,7 @@ func (r *run) simulate() error {
 	if err != nil {
 		return err
 	}
-	defer written.close()
+	defer written.Close()
 	result, err := r.once(l)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
@@ -159,11 +159,11 @@ func (r *run) simulate() error {
 		r.phases.done("alone")
 	}
 	r.about.Warnings = r.warnings.List()
-	r.addTo(r.about, result)
-	if err := written.add(result.WriteJSON); err != nil {
+	r.about.AddTo(result, r.o.timing)
+	if err := written.AddFrom(result.WriteJSON); err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
-	if err := written.commit(); err != nil {
+	if err := written.Commit(); err != nil {
 		return err
 	}
 	if err := r.print(out, l, result); err != nil {
@@ -188,12 +188,6 @@ func (r *run) described(l *loaded) (*provenance.Run, error) {
 	}
 	return r.command.Describe(&provenance.Trace{Name: l.name, Title: l.title, Format: l.format, Ranks: l.ranks,
 		Ops: l.ops, Command: l.command}, inputs)
-}
-
-// addTo adds the description of a run to its result.
-func (r *run) addTo(a *provenance.Run, result *sim.Result) {
-	a.AddTo(result)
-	result.Timing = r.o.timing
 }
 
 // observers returns the observers of one run.
@@ -235,7 +229,7 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	}
 	if w, is := o.Timeline.(*timeline.Writer); is {
 		r.about.Warnings = r.warnings.List()
-		r.addTo(r.about, result)
+		r.about.AddTo(result, r.o.timing)
 		w.About = r.about
 	}
 	if err := o.Timeline.End(); err != nil {
@@ -280,7 +274,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	defer written.close()
+	defer written.Close()
 	failed, incomplete := 0, 0
 	err = s.Run(func(point int, result *sim.Result, err error) error {
 		switch {
@@ -292,11 +286,9 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		}
 		a := points[point]
 		points[point] = nil // releases memory
-		if result != nil {
-			r.addTo(a, result)
-		}
+		a.AddTo(result, r.o.timing)
 		line := func(w io.Writer) error { return r.writeLine(w, a, result, err) }
-		if err := written.add(line); err != nil {
+		if err := written.AddFrom(line); err != nil {
 			return err
 		}
 		if r.o.csv == "" {
@@ -309,7 +301,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(written.commit(), out.Flush()); err != nil {
+	if err := errors.Join(written.Commit(), out.Flush()); err != nil {
 		return err
 	}
 	if failed+incomplete > 0 {
@@ -377,10 +369,10 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 	if err != nil {
 		return err
 	}
-	defer written.close()
+	defer written.Close()
 	for i, a := range runs {
 		line := func(w io.Writer) error { return a.WriteLine(w, points[i].Value) }
-		if err := written.add(line); err != nil {
+		if err := written.AddFrom(line); err != nil {
 			return err
 		}
 		if r.o.json {
@@ -389,7 +381,7 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 			}
 		}
 	}
-	if err := written.commit(); err != nil || r.o.json || r.o.csv != "" {
+	if err := written.Commit(); err != nil || r.o.json || r.o.csv != "" {
 		return err
 	}
 	return curve.WriteTable(out)
