@@ -29,8 +29,8 @@ type labelSource struct {
 	texts  bool // classes and names too
 }
 
-// newLabels returns the labels of a trace and the source that fills them as the trace is compiled. texts selects classes
-// and names too.
+// newLabels returns the labels of a trace and the source that fills them as the trace is compiled. texts selects
+// classes and names too.
 func newLabels(s dag.Source, h *dag.Header, texts bool) (*labels, dag.Source) {
 	l := &labels{jobs: h.Jobs, ranks: make([]rankLabels, h.Ranks)}
 	return l, &labelSource{s, l, texts}
