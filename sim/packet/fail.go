@@ -60,6 +60,9 @@ func (f *failures) schedule(n *network) {
 // apply starts failure i/2 if i is even, and ends it if i is odd.
 func (f *failures) apply(n *network, i uint32) {
 	failure := &f.list[i/2]
+	if n.observed != nil {
+		n.observed.failure(n.now, f.topology, failure, i%2 == 1)
+	}
 	for _, l := range failure.Links {
 		switch {
 		case failure.Rate > 0 && i%2 == 0:

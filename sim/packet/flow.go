@@ -56,6 +56,7 @@ func (n *network) startFlow(f uint32) {
 	fl.start, fl.started = n.now, true
 	n.records[fl.record].Start = dag.Time(n.now)
 	if n.sampler != nil {
+		n.sampler.flows++
 		n.sampler.wake(n)
 	}
 	n.transport.start(f)
@@ -85,6 +86,9 @@ func (n *network) completeFlow(f uint32) {
 		return
 	}
 	fl.complete = true
+	if n.sampler != nil {
+		n.sampler.flows--
+	}
 	n.records[fl.record].Acknowledged = dag.Time(n.now)
 	n.driver.acknowledged(f)
 	if n.flows[f].references == 0 {

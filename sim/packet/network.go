@@ -46,9 +46,10 @@ type network struct {
 	hosts     uint32
 	reference pathInfo // path that determines the defaults of the network; see referencePath
 	balance   loadBalancer
-	pfc       *pfc       // nil: no flow control
-	telemetry *telemetry // nil: packets carry no telemetry
-	sampler   *sampler   // nil: queues are not sampled
+	pfc       *pfc         // nil: no flow control
+	telemetry *telemetry   // nil: packets carry no telemetry
+	sampler   *sampler     // nil: queues are not sampled
+	observed  *observation // nil: no timeline
 
 	failures *failures // nil: links do not fail
 

@@ -149,6 +149,9 @@ func newReport(p *sim.Program, n *network, o *Options) *Report {
 		r.Sampled = true
 		r.Counters.Events -= n.sampler.taken
 		n.sampler.finish(r.Last)
+		if n.observed != nil {
+			n.observed.idle()
+		}
 	}
 	r.countPorts(n, o.Network)
 	if cycle := n.findDeadlock(); cycle != nil {

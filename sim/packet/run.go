@@ -183,6 +183,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	n.observe(o.Timeline, p.Unit)
 	warnBefore(p, n, &o)
 	var out *sim.Outcome
 	if r.rules == CompatATLAHS {

@@ -22,6 +22,7 @@ type sampler struct {
 	taken   int64  // number of sampling events
 	count   uint64 // number of samples up to the last non-empty queue or the last completion, including empty queues
 	queues  []histogram
+	flows   int64        // flows that have started and are not complete
 	emit    func(Sample) // if not nil, called for each non-empty queue
 }
 
@@ -49,17 +50,9 @@ func (n *network) sample() {
 		n.at(n.now+s.period, sampling, 0)
 	}
 	for i := range n.ports {
-		pt := &n.ports[i]
-		data, control := pt.bytes[dataQueue], pt.bytes[controlQueue]
-		if data+control == 0 {
-			continue
-		}
-		if pt.serving != none && !pt.pending && pt.busyUntil <= n.now { // the packet has left without an event
-			if pt.servingQueue == dataQueue {
-				data -= uint64(pt.servingSize)
-			} else {
-				control -= uint64(pt.servingSize)
-			}
+		data, control := n.ports[i].queued(n.now)
+		if n.observed != nil {
+			n.observed.queue(n.now, i, data+control)
 		}
 		if data+control == 0 {
 			continue
@@ -70,6 +63,22 @@ func (n *network) sample() {
 			s.emit(Sample{dag.Time(n.now), i, data, control})
 		}
 	}
+	if n.observed != nil {
+		n.observed.sampled(n)
+	}
+}
+
+// queued returns the lengths of a port's queues in bytes at time now.
+func (pt *port) queued(now uint64) (data, control uint64) {
+	data, control = pt.bytes[dataQueue], pt.bytes[controlQueue]
+	if data+control > 0 && pt.serving != none && !pt.pending && pt.busyUntil <= now { // it has left without an event
+		if pt.servingQueue == dataQueue {
+			data -= uint64(pt.servingSize)
+		} else {
+			control -= uint64(pt.servingSize)
+		}
+	}
+	return data, control
 }
 
 // finish extends the samples to the last completion.

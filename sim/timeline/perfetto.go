@@ -2,9 +2,9 @@ package timeline
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -127,7 +127,7 @@ func (p *perfetto) begin(unit dag.Time) {
 func (p *perfetto) intern(field int, id uint64, text []byte) {
 	p.last = p.last[:0]
 	p.last.varint(internedID, id)
-	p.last.bytes(internedText, valid(text))
+	p.last.bytes(internedText, text)
 	p.inner.bytes(field, p.last)
 }
 
@@ -169,7 +169,7 @@ func (p *perfetto) track(t *track) {
 	if t.unit == "bytes" {
 		p.last.varint(counterUnit, sizeBytes)
 	} else {
-		p.last.bytes(counterUnitName, valid([]byte(t.unit)))
+		p.last.bytes(counterUnitName, valid(t.unit))
 	}
 	p.event.bytes(descriptorCounter, p.last)
 	p.packet.bytes(packetDescriptor, p.event)
@@ -195,7 +195,7 @@ func (p *perfetto) descriptor(id, parent uint64, name string, order int32) {
 		p.event.varint(descriptorParent, parent)
 	}
 	if name != "" {
-		p.event.bytes(descriptorName, valid([]byte(name)))
+		p.event.bytes(descriptorName, valid(name))
 	}
 	p.event.varint(descriptorRank, uint64(order))
 }
@@ -231,7 +231,7 @@ func (p *perfetto) slice(t *track, s *slice) {
 		p.packet.bytes(packetInterned, p.inner)
 		p.event.varint(eventNameIID, name)
 	default:
-		p.event.bytes(eventName, valid(s.name))
+		p.event.bytes(eventName, s.name)
 	}
 	for _, a := range s.args[:s.n] {
 		p.last = p.last[:0]
@@ -252,7 +252,7 @@ func (p *perfetto) slice(t *track, s *slice) {
 
 func (p *perfetto) mark(t *track, at uint64, text string) {
 	p.at(at, uuid(t), instant)
-	p.event.bytes(eventName, valid([]byte(text)))
+	p.event.bytes(eventName, valid(text))
 	p.emit()
 }
 
@@ -291,8 +291,8 @@ func (p *perfetto) nanoseconds(t uint64) uint64 {
 }
 
 // valid returns a text with bytes that are not UTF-8 replaced.
-func valid(text []byte) []byte {
-	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
+func valid(text string) []byte {
+	return []byte(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // message is an encoded protocol buffer.

@@ -6,6 +6,7 @@ package timeline
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -64,6 +65,7 @@ type Writer struct {
 	tracks  uint64 // tracks so far
 
 	// Receives reported before the transfers of their messages, and the reverse.
+	err   error // the trace is not the one that runs
 	held  map[uint32]sim.Span
 	taken map[uint32]uint32 // sends by receive
 
@@ -190,6 +192,9 @@ func (t *Writer) Begin(l *sim.Layout) {
 			t.shown[rank] = true
 		}
 	}
+	if t.err = t.checkTrace(); t.err != nil {
+		return
+	}
 	t.ranks = make([]rankTracks, l.Ranks())
 	t.open = make([]map[int64]interval, l.Ranks())
 	t.network.pid = l.Ranks()
@@ -203,8 +208,26 @@ func (t *Writer) Begin(l *sim.Layout) {
 	}
 }
 
+// checkTrace returns an error if the trace is not the one that runs.
+func (t *Writer) checkTrace() error {
+	for rank := range max(t.l.Ranks(), len(t.o.Trace.Ranks)) {
+		found, want := 0, 0
+		if rank < len(t.o.Trace.Ranks) {
+			found = t.o.Trace.Ranks[rank].Len()
+		}
+		if rank < t.l.Ranks() {
+			want = int(t.l.Start[rank+1] - t.l.Start[rank])
+		}
+		if found != want {
+			return fmt.Errorf("rank %d of the timeline's trace: expected the %d ops that run, found %d; "+
+				"lower its collectives as the backend does", rank, want, found)
+		}
+	}
+	return nil
+}
+
 func (t *Writer) shows(rank uint32) bool {
-	return t.shown == nil || t.shown[rank]
+	return t.err == nil && (t.shown == nil || t.shown[rank])
 }
 
 // Span writes a slice, except for noise, calcs and waits of length 0.
@@ -283,7 +306,7 @@ func (t *Writer) span(s *sim.Span, f flow, id uint32) {
 
 // name sets the name of the slice of op i of a rank.
 func (t *Writer) name(r *dag.Rank, i int, part bool, c category) {
-	out, name := &t.slice, r.Name.At(i)
+	out, name := &t.slice, strings.ToValidUTF8(r.Name.At(i), "\uFFFD")
 	switch peer := int64(r.Peer.At(i)); {
 	case c == noise:
 		out.name = append(out.name, "noise"...)
@@ -309,7 +332,7 @@ func (t *Writer) name(r *dag.Rank, i int, part bool, c category) {
 // collective appends the name of the collective of a tag.
 func (t *Writer) collective(to []byte, tag int64) []byte {
 	name, number, _ := t.find(tag)
-	return appendInt(append(append(to, name...), " #"...), number)
+	return appendInt(append(append(to, strings.ToValidUTF8(name, "\uFFFD")...), " #"...), number)
 }
 
 func (t *Writer) find(tag int64) (name string, number int64, known bool) {
@@ -404,16 +427,14 @@ func (t *Writer) rank(r uint32) *dag.Rank {
 
 // Mark writes an event of the network at a time, such as the failure of a link.
 func (t *Writer) Mark(at uint64, text string) {
-	if !t.overlaps(at, at) {
-		return
+	if t.err == nil && t.overlaps(at, at) {
+		t.enc.mark(t.networkTrack("events", ""), at, text)
 	}
-	k := t.networkTrack("events", "")
-	t.enc.mark(k, at, text)
 }
 
 // Counter writes the value of a counter of the network from a time on.
 func (t *Writer) Counter(at uint64, name, unit string, value float64) {
-	if !t.overlaps(at, at) {
+	if t.err != nil || !t.overlaps(at, at) {
 		return
 	}
 	t.enc.count(t.networkTrack(name, unit), at, value)
@@ -438,6 +459,9 @@ func (t *Writer) networkTrack(name, unit string) *track {
 
 // End writes collectives and the description of the run, and completes the file. It returns the first write error.
 func (t *Writer) End() error {
+	if t.err != nil {
+		return t.err
+	}
 	rest := make([]uint32, 0, len(t.held))
 	for op := range t.held { // receives whose message was not reported
 		rest = append(rest, op)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
@@ -272,5 +273,58 @@ func TestFailures(t *testing.T) {
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
 		t.Errorf("left behind %v, %v", files, err)
+	}
+}
+
+// TestTimelineNames checks the names of collectives that are lowered, or were lowered before, and that they do not
+// depend on the backend.
+func TestTimelineNames(t *testing.T) {
+	b := dag.NewBuilder(4)
+	for rank := range 4 {
+		b.Rank(rank).Send(int32(rank+1)%4, 8, dag.CollectiveTag)
+		b.Rank(rank).Recv(int32(rank+3)%4, 8, dag.CollectiveTag)
+		first := b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 64, Name: "MPI_Allreduce"})
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier}, first)
+	}
+	path := storedFile(t, b.Trace())
+	for _, args := range [][]string{{"--backend", "loggops"}, {"--backend", "packet", "--topology", "star:hosts=4"}} {
+		file := filepath.Join(t.TempDir(), "t.json")
+		if r := clitest.Run(newCommand, append(args, "-q", "--timeline", file, "--timeline-ranks", "1,2", path)...); r.Status != 0 {
+			t.Fatal(r.Stderr)
+		}
+		var read struct {
+			TraceEvents []struct {
+				Ph, Cat, Name string
+				PID           int
+			}
+			OtherData struct{ Program string }
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &read); err != nil || read.OtherData.Program != "simulate" {
+			t.Fatalf("error %v, program %q", err, read.OtherData.Program)
+		}
+		count := map[string]int{}
+		for _, e := range read.TraceEvents {
+			if e.Ph == "X" && e.Cat != "calc" {
+				count[e.Cat+" "+e.Name]++
+			}
+			if e.PID != 1 && e.PID != 2 {
+				t.Errorf("%v: %+v is not of rank 1 or 2", args, e)
+			}
+		}
+		for _, name := range []string{"MPI_Allreduce #0", "barrier #1", "collective #0"} {
+			if count["collective "+name] != 2 || count["send "+name] < 2 || count["recv "+name] < 2 || count["message "+name] < 2 {
+				t.Errorf("%v: %s in %v", args, name, count)
+			}
+			for _, kind := range []string{"collective ", "send ", "recv ", "message ", "wait "} {
+				delete(count, kind+name)
+			}
+		}
+		if len(count) > 0 {
+			t.Errorf("%v: also %v", args, count)
+		}
 	}
 }
