@@ -13,8 +13,8 @@ type Timeline interface {
 	Begin(l *Layout)
 	// Span reports an interval of an op.
 	Span(s Span)
-	// Transfer reports a message that matched a receive. A backend may also report one that arrived before its receive
-	// was posted, with the receive NoOp.
+	// Transfer reports a message that matched a receive, right after the RecvSpan of the receive or before it. A
+	// backend may also report one that arrived before its receive was posted, with the receive NoOp.
 	Transfer(t Transfer)
 	// End is called last. It returns the first write error.
 	End() error

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/timeline"
 )
@@ -150,11 +149,8 @@ func TestTimelineFilters(t *testing.T) {
 	trace := collectiveMessages(r, phases(r, 6))
 	forAll(t, func(t *testing.T, c *configuration) {
 		all := decodePerfetto(t, timelineOf(t, c, ".pftrace", timeline.Options{Trace: trace})).sorted()
-		var window units.Window
-		if err := window.Set("3us..9us"); err != nil {
-			t.Fatal(err)
-		}
-		o := timeline.Options{Trace: trace, Ranks: []int{1, 4}, Window: window}
+		window := timeline.Window{From: 3 * dag.Microsecond, To: 9 * dag.Microsecond}
+		o := timeline.Options{Trace: trace, Ranks: []int{1, 4}, Window: &window}
 		part := decodePerfetto(t, timelineOf(t, c, ".pftrace", o)).sorted()
 		var want []string
 		for _, s := range all.slices {
@@ -184,13 +180,19 @@ func TestTimelineFilters(t *testing.T) {
 func TestTimelineOfAnotherTrace(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	trace, other := phases(r, 4), phases(r, 3)
-	w := timeline.New(io.Discard, ".json", timeline.Options{Trace: other})
-	c := &configuration{backend: "loggops"}
-	if _, err := c.compile(t, trace).Run(sim.RunOptions{Timeline: w}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(); err == nil || !strings.Contains(err.Error(), "expected the ") {
-		t.Errorf("error %v", err)
+	for want, o := range map[string]timeline.Options{
+		"expected the ":             {Trace: other},
+		"expected 0 to 3, found 4":  {Trace: trace, Ranks: []int{0, 4}},
+		"expected 0 to 3, found -1": {Trace: trace, Ranks: []int{-1}},
+	} {
+		w := timeline.New(io.Discard, ".json", o)
+		c := &configuration{backend: "packet", params: []string{"topology=star:hosts=4", "sample=1us"}}
+		if _, err := c.compile(t, trace).Run(sim.RunOptions{Timeline: w}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.End(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bufio"
+	"bytes"
 	"strconv"
 	"unicode/utf8"
 
@@ -102,6 +103,7 @@ func (c *chrome) time(key string, t uint64) {
 		at := len(c.line)
 		c.line = strconv.AppendUint(c.line, c.per+rest, 10)
 		c.line[at] = '.' // instead of the leading 1
+		c.line = bytes.TrimRight(c.line, "0")
 	}
 }
 

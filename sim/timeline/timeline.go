@@ -14,7 +14,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -33,14 +32,17 @@ func EndingOf(name string) string {
 
 // Options select and name what a timeline contains.
 type Options struct {
-	Trace  *dag.Trace   // the trace as it runs, with collectives lowered
-	Ranks  []int        // ranks with tracks; nil: all
-	Window units.Window // slices that overlap it are written, in full; not set: all
+	Trace  *dag.Trace // the trace as it runs, with collectives lowered
+	Ranks  []int      // ranks with tracks; nil: all
+	Window *Window    // slices that overlap it are written, in full; nil: all
 
 	// Collective returns the name and the number of the collective to which a message with a tag of at most
 	// [dag.CollectiveTag] belongs; ok is false if it does not know them. nil: it knows none.
 	Collective func(tag int64) (name string, number int64, ok bool)
 }
+
+// Window is a window of time. Both ends belong to it.
+type Window struct{ From, To dag.Time }
 
 // Writer writes a timeline while the trace runs. It is a [sim.NetworkTimeline].
 //
@@ -64,9 +66,10 @@ type Writer struct {
 	counter map[string]*track
 	tracks  uint64 // tracks so far
 
-	// Receives reported before the transfers of their messages, and the reverse.
+	// The receive of each rank that was reported last, until the transfer of its message or the next receive is
+	// reported; and the sends of transfers that were reported before their receives, by receive.
 	err   error // the trace is not the one that runs
-	held  map[uint32]sim.Span
+	held  []heldSpan
 	taken map[uint32]uint32 // sends by receive
 
 	open  []map[int64]interval // collectives by rank and number; those without a known name have negative numbers
@@ -157,6 +160,12 @@ const (
 	flowEnd
 )
 
+// heldSpan is the span of a receive.
+type heldSpan struct {
+	sim.Span
+	is bool
+}
+
 // interval is the extent of a collective on a rank.
 type interval struct {
 	start, end uint64
@@ -165,7 +174,7 @@ type interval struct {
 
 // New returns a timeline that writes to w in the format of an ending of [Endings].
 func New(w io.Writer, ending string, o Options) *Writer {
-	t := &Writer{o: o, counter: map[string]*track{}, held: map[uint32]sim.Span{}, taken: map[uint32]uint32{}}
+	t := &Writer{o: o, counter: map[string]*track{}, taken: map[uint32]uint32{}}
 	if ending == ".json.gz" {
 		t.zip, _ = gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is valid
 		w = t.zip
@@ -182,20 +191,25 @@ func New(w io.Writer, ending string, o Options) *Writer {
 // Begin starts the file.
 func (t *Writer) Begin(l *sim.Layout) {
 	t.l, t.to = l, ^uint64(0)
-	if t.o.Window.IsSet() {
-		t.from = uint64((t.o.Window.From + l.Unit - 1) / l.Unit)
-		t.to = uint64(t.o.Window.To / l.Unit)
+	if w := t.o.Window; w != nil {
+		if t.from, t.to = uint64(max(0, w.From)/l.Unit), uint64(max(0, w.To)/l.Unit); w.From%l.Unit > 0 {
+			t.from++
+		}
 	}
 	if t.o.Ranks != nil {
 		t.shown = make([]bool, l.Ranks())
 		for _, rank := range t.o.Ranks {
+			if rank < 0 || rank >= l.Ranks() {
+				t.err = fmt.Errorf("ranks of the timeline: expected 0 to %d, found %d", l.Ranks()-1, rank)
+				return
+			}
 			t.shown[rank] = true
 		}
 	}
 	if t.err = t.checkTrace(); t.err != nil {
 		return
 	}
-	t.ranks = make([]rankTracks, l.Ranks())
+	t.ranks, t.held = make([]rankTracks, l.Ranks()), make([]heldSpan, l.Ranks())
 	t.open = make([]map[int64]interval, l.Ranks())
 	t.network.pid = l.Ranks()
 	t.enc.begin(l.Unit)
@@ -242,7 +256,8 @@ func (t *Writer) Span(s sim.Span) {
 	if s.Kind == sim.RecvSpan {
 		send, known := t.taken[s.Op]
 		if !known {
-			t.held[s.Op] = s
+			t.flush(s.Rank)
+			t.held[s.Rank] = heldSpan{s, true}
 			return
 		}
 		delete(t.taken, s.Op)
@@ -250,6 +265,14 @@ func (t *Writer) Span(s sim.Span) {
 		return
 	}
 	t.span(&s, noFlow, s.Op)
+}
+
+// flush writes the held receive of a rank, if any, without an arrow.
+func (t *Writer) flush(rank uint32) {
+	if held := &t.held[rank]; held.is {
+		held.is = false
+		t.span(&held.Span, noFlow, held.Op)
+	}
 }
 
 // span writes a slice. id is the send of its message.
@@ -371,13 +394,13 @@ func (t *Writer) Transfer(m sim.Transfer) {
 	if m.Recv == sim.NoOp || !t.shows(m.Target) {
 		return
 	}
-	s, held := t.held[m.Recv]
-	if !held {
+	held := &t.held[m.Target]
+	if !held.is || held.Op != m.Recv {
 		t.taken[m.Recv] = m.Send
 		return
 	}
-	delete(t.held, m.Recv)
-	t.span(&s, flowEnd, m.Send)
+	held.is = false
+	t.span(&held.Span, flowEnd, m.Send)
 }
 
 func (t *Writer) message(m *sim.Transfer) {
@@ -462,16 +485,8 @@ func (t *Writer) End() error {
 	if t.err != nil {
 		return t.err
 	}
-	rest := make([]uint32, 0, len(t.held))
-	for op := range t.held { // receives whose message was not reported
-		rest = append(rest, op)
-	}
-	slices.Sort(rest)
-	for _, op := range rest {
-		s := t.held[op]
-		t.span(&s, noFlow, op)
-	}
 	for rank := range t.open {
+		t.flush(uint32(rank))
 		t.endCollectives(uint32(rank))
 	}
 	var about []byte
