@@ -112,6 +112,22 @@ func TestStorage(t *testing.T) {
 	if access, ok := ParseIOAccess(text); text != `{"io":7}` || access != 7 || !ok {
 		t.Errorf("%s: %d, %v", text, access, ok)
 	}
+	for _, record := range []IORecord{{false, 4096, 3}, {true, 0, -1}} {
+		text := object(append(IOAccess(7).Append(nil), ',')) // as lowering does
+		text = object(record.Append([]byte(text[1 : len(text)-1])))
+		access, ok := ParseIOAccess(text)
+		if got, also := ParseIORecord(text); got != record || !also || access != 7 || !ok {
+			t.Errorf("%s: %d, %+v", text, access, got)
+		}
+	}
+	for _, attrs := range []string{
+		"", `{"io":7}`, `{"read":1}`, `{"unit":1}`, `{"read":1,"write":1,"unit":1}`, `{"read":-1,"unit":1}`,
+		`{"read":1,"unit":4294967296}`, `{"read":"1","unit":1}`,
+	} {
+		if record, ok := ParseIORecord(attrs); ok {
+			t.Errorf("%s: %+v", attrs, record)
+		}
+	}
 	for _, attrs := range []string{"", `{"io":-1}`, `{"io":4294967296}`, `{"io":`, `{"ion":1}`} {
 		if access, ok := ParseIOAccess(attrs); ok {
 			t.Errorf("%s: %d", attrs, access)

@@ -44,6 +44,12 @@ func FuzzAttributes(f *testing.F) {
 		ParseNodeID(text)
 		ParseUndefinedGroups(text)
 		ParseIOAccess(text)
+		if record, ok := ParseIORecord(text); ok {
+			if again, ok := ParseIORecord(string(record.Append([]byte{'{'})) + "}"); !ok || again != record {
+				t.Errorf("%s: %+v, then %+v", text, record, again)
+			}
+		}
+		FlowClass(text)
 		ParseRecordTie(text)
 		if _, err := ParseLinkFailure(text); err != nil && err.Error() == "" {
 			t.Error("an empty error")

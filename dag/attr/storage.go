@@ -31,6 +31,41 @@ func ParseIOAccess(attrs string) (IOAccess, bool) {
 	return *known.IO, true
 }
 
+// IORecord is a storage access of the trace: the members "read" or "write", the bytes, and "unit" of the attributes of
+// the first op that issues the access after lowering, beside [IOAccess].
+type IORecord struct {
+	Write bool
+	Bytes int64
+	Unit  int32
+}
+
+// Append appends the members to b.
+func (r IORecord) Append(b []byte) []byte {
+	kind := `"read":`
+	if r.Write {
+		kind = `"write":`
+	}
+	b = strconv.AppendInt(append(b, kind...), r.Bytes, 10)
+	return strconv.AppendInt(append(b, `,"unit":`...), int64(r.Unit), 10)
+}
+
+// ParseIORecord returns the record of the access that an op issues; ok is false if its attributes have none.
+func ParseIORecord(attrs string) (r IORecord, ok bool) {
+	if !strings.Contains(attrs, `"unit"`) {
+		return r, false
+	}
+	var known struct{ Read, Write, Unit *int64 }
+	if json.Unmarshal([]byte(attrs), &known) != nil || known.Unit == nil || (known.Read == nil) == (known.Write == nil) {
+		return r, false
+	}
+	bytes := known.Read
+	if r.Write = known.Write != nil; r.Write {
+		bytes = known.Write
+	}
+	r.Bytes, r.Unit = *bytes, int32(*known.Unit)
+	return r, r.Bytes >= 0 && int64(r.Unit) == *known.Unit
+}
+
 // Storage is the parameters of a storage system, with its name as "system": the member "storage" of the attributes of a
 // trace whose storage accesses were lowered.
 type Storage map[string]string

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
 )
 
 // Distribution summarizes a set of values. Min to Max are 0 without values. P999, the 99.9th percentile, is also 0 if
@@ -66,6 +68,18 @@ func NearestRank[T ~int64 | ~uint64 | ~float64](values []T) Distribution[T] {
 		Count: int64(n), Mean: sum / float64(n), Min: values[0], P50: at(0.5), P95: at(0.95), P99: at(0.99),
 		P999: at(0.999), Max: values[n-1],
 	}
+}
+
+// Short rounds a time to four digits, for tables.
+func Short(t dag.Time) dag.Time {
+	unit := dag.Time(1)
+	for t/unit >= 10_000 {
+		unit *= 10
+	}
+	if t > dag.MaxTime-unit/2 {
+		return t
+	}
+	return (t + unit/2) / unit * unit
 }
 
 // JSON returns a JSON object with the fields named by JSON names, in this order, for results that do not use the type's

@@ -168,17 +168,3 @@ func TestLongRuns(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-func TestAccessPercentiles(t *testing.T) {
-	a := accessTimes{unit: dag.Nanosecond}
-	a.extend(2000) // which no op has
-	for k := range uint32(1000) {
-		a.add(999-k, 10, 11+uint64(k))
-	}
-	a.add(500, 11, 5) // another op of the same access
-	got := a.latency(true)
-	if got.Count != 1000 || math.Round(got.Mean) != 500500 || got.P50 != 500*dag.Nanosecond || got.P99 != 990*dag.Nanosecond ||
-		got.P999 != 999*dag.Nanosecond || got.Max != 1000*dag.Nanosecond {
-		t.Errorf("got %+v", got)
-	}
-}

@@ -228,36 +228,29 @@ func binTable(r *Report) *sim.Table {
 
 // printBins prints the bins of flow sizes.
 func printBins(w io.Writer, r *Report) {
-	fmt.Fprintln(w, "\nflows up to\tnumber\tFCT mean\tp50\tp95\tp99\tp99.9\tslowdown mean\tp50\tp95\tp99\tp99.9")
 	for i := range r.Bins {
 		b := &r.Bins[i]
-		if i > 0 && (b.Job != r.Bins[i-1].Job || b.Class != r.Bins[i-1].Class) {
+		if i == 0 || b.Job != r.Bins[i-1].Job || b.Class != r.Bins[i-1].Class {
+			of := ""
 			if b.Job != "" {
-				fmt.Fprintf(w, "job %q\n", b.Job)
-			} else {
-				fmt.Fprintf(w, "class %q\n", b.Class)
+				of = fmt.Sprintf(" of job %q", b.Job)
+			} else if b.Class != "" {
+				of = fmt.Sprintf(" of class %q", b.Class)
 			}
+			fmt.Fprintf(w, "\nflows%s up to\tnumber\tFCT mean\tp50\tp95\tp99\tp99.9"+
+				"\tslowdown mean\tp50\tp95\tp99\tp99.9\n", of)
 		}
 		size := "larger"
 		if !b.Open() {
 			size = units.FormatSize(int64(b.To))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%v\t%v\t%v\t%v\t%v", size, b.FCT.Count, short(dag.Time(math.Round(b.FCT.Mean))),
-			short(b.FCT.P50), short(b.FCT.P95), short(b.FCT.P99), short(b.FCT.P999))
+		fmt.Fprintf(w, "%s\t%d\t%v\t%v\t%v\t%v\t%v", size, b.FCT.Count, measure.Short(dag.Time(math.Round(b.FCT.Mean))),
+			measure.Short(b.FCT.P50), measure.Short(b.FCT.P95), measure.Short(b.FCT.P99), measure.Short(b.FCT.P999))
 		if s := &b.Slowdown; s.Count > 0 {
 			fmt.Fprintf(w, "\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g", s.Mean, s.P50, s.P95, s.P99, s.P999)
 		}
 		fmt.Fprintln(w)
 	}
-}
-
-// short rounds a time to four digits.
-func short(t dag.Time) dag.Time {
-	unit := dag.Time(1)
-	for t/unit >= 10_000 {
-		unit *= 10
-	}
-	return (t + unit/2) / unit * unit
 }
 
 // portTable lists the busiest ports.

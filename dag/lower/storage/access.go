@@ -19,6 +19,7 @@ type access struct {
 
 	op     int      // index in the source of the host
 	label  []byte   // attributes of the ops that issue and end the access
+	record []byte   // attributes of the first of them, which also has the record
 	await  []int32  // dependencies of the issuing ops
 	own    [2]int32 // memory of await
 	forked bool     // a marker stands between the dependencies and the issuing ops
@@ -31,10 +32,13 @@ type access struct {
 func (a *access) begin(l *lowering, h *host, r *dag.Rank, i int, number int64) {
 	*a = access{
 		lowering: l, host: h, unit: r.Peer.At(i), address: r.Tag.At(i), bytes: r.Bytes.At(i),
-		write: r.Subkind.At(i) == dag.Write, op: i, first: none, label: a.label[:0], ends: a.ends[:0],
+		write: r.Subkind.At(i) == dag.Write, op: i, first: none, label: a.label[:0], record: a.record[:0], ends: a.ends[:0],
 	}
 	if l.filling {
-		a.label = append(attr.IOAccess(number).Append(append(a.label, '{')), '}')
+		a.label = attr.IOAccess(number).Append(append(a.label, '{'))
+		record := attr.IORecord{Write: a.write, Bytes: a.bytes, Unit: a.unit}
+		a.record = append(record.Append(append(append(a.record, a.label...), ',')), '}')
+		a.label = append(a.label, '}')
 	}
 }
 
@@ -114,7 +118,14 @@ func (a *access) nothing() {
 
 // attach adds the attributes of the access to the host's last op.
 func (a *access) attach(op int32) {
-	if a.filling && !a.ranks[a.host.rank].rank.Attrs.Append(int(op), string(a.label)) {
+	if !a.filling {
+		return
+	}
+	text := a.label
+	if len(a.record) > 0 {
+		text, a.record = a.record, a.record[:0]
+	}
+	if !a.ranks[a.host.rank].rank.Attrs.Append(int(op), string(text)) {
 		a.fail("4 GiB of attributes, expected less")
 	}
 }

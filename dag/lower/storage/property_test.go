@@ -168,7 +168,7 @@ func checkLabels(t *testing.T, where string, tr *dag.Trace, records []record) {
 				continue
 			}
 			n := -1
-			if _, err := fmt.Sscanf(attrs, `{"io":%d}`, &n); err != nil || n < 0 || n >= len(records) {
+			if _, err := fmt.Sscanf(attrs, `{"io":%d`, &n); err != nil || n < 0 || n >= len(records) {
 				t.Fatalf("%s: rank %d, op %d has attributes %s", where, rank, i, attrs)
 			}
 			switch r.Kind[i] {

@@ -36,6 +36,7 @@ type options struct {
 	flags                    *pflag.FlagSet
 	threads                  int
 	profile                  string
+	accesses                 string // file name
 	alone                    bool
 	compare                  bool
 	compared                 bool // --diff
@@ -105,6 +106,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	}
 	p.RegisterSync(flags)
 	o.timeline.register(cmd)
+	cli.OutputVar(flags, &o.accesses, "accesses", "write the latency of each storage access to a CSV `FILE`")
+	manual.InTopic(cmd, "accesses", "result")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
 	manual.InTopic(cmd, "profile", "result")
 	manual.Section(cmd, "Output")

@@ -97,6 +97,8 @@ func (r *run) check() (err error) {
 	switch {
 	case o.sweep == "":
 		return nil
+	case o.accesses != "":
+		return cli.Usagef("--accesses and --sweep exclude each other")
 	case len(set.Swept()) == 0:
 		return cli.Usagef("--sweep: the %s backend has no parameters", r.kind.Name)
 	case o.timeline.file != "":
@@ -190,10 +192,10 @@ func (r *run) described(l *loaded) (*provenance.Run, error) {
 		Ops: l.ops, Command: l.command}, inputs)
 }
 
-// observers returns the observers of one run.
-func (r *run) observers(l *loaded) (all []measure.Observer) {
+// observers returns the observers of one run. That of storage accesses lists them in accesses, unless it is nil.
+func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) {
 	if l.trace != nil && r.measuresIO(l.trace.Meta) {
-		all = append(all, measure.Accesses(l.trace))
+		all = append(all, measure.Accesses(l.trace, accesses))
 	}
 	if l.jobs != nil {
 		all = append(all, l.jobs.Recorder())
@@ -205,6 +207,18 @@ func (r *run) observers(l *loaded) (all []measure.Observer) {
 		all = append(all, l.measured.Compare(l.parts))
 	}
 	return all
+}
+
+// createAccesses creates the file of storage accesses, nil without --accesses.
+func (r *run) createAccesses(l *loaded) (*cli.Output, error) {
+	switch {
+	case r.o.accesses == "":
+		return nil, nil
+	case l.trace == nil || !measure.IsStorage(l.trace.Meta):
+		return nil, errors.New("--accesses: the trace has no lowered storage accesses; use a trace of storage accesses " +
+			"and --lower directdrive")
+	}
+	return r.p.Create(r.o.accesses, false)
 }
 
 // once runs the trace and writes the timeline, if any. A failed run leaves no timeline.
@@ -223,7 +237,19 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 			return nil, err
 		}
 	}
-	result, err := measure.Run(l.replay, o, r.observers(l)...)
+	accesses, err := r.createAccesses(l)
+	if err != nil {
+		return nil, err
+	}
+	var list io.Writer
+	if accesses != nil {
+		defer accesses.Close()
+		list = accesses
+	}
+	result, err := measure.Run(l.replay, o, r.observers(l, list)...)
+	if err == nil && accesses != nil {
+		err = accesses.Commit()
+	}
 	if err != nil || out == nil {
 		return result, err
 	}
@@ -263,7 +289,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	defer progress.Close()
 	s := measure.Sweep{
 		Replay: l.replay, Points: r.grid, Options: sim.RunOptions{Context: r.env.Context, Threads: r.o.threads},
-		Observers: func() []measure.Observer { return r.observers(l) }, Done: func() { progress.Add(1) },
+		Observers: func() []measure.Observer { return r.observers(l, nil) }, Done: func() { progress.Add(1) },
 	}
 	r.about.Warnings = r.warnings.List() // those of the points come in any order
 	points, err := r.command.Points(r.about, r.grid, r.env)
