@@ -39,6 +39,9 @@ type Options struct {
 	// Collective returns the name and the number of the collective to which a message with a tag of at most
 	// [dag.CollectiveTag] belongs; ok is false if it does not know them. nil: it knows none.
 	Collective func(tag int64) (name string, number int64, ok bool)
+	// Kept returns the number of collective k of a communicator that is not lowered, counted from 0; nil: no collective
+	// was lowered.
+	Kept func(comm int32, k int64) (number int64, ok bool)
 }
 
 // Window is a window of time. Both ends belong to it.
@@ -75,6 +78,8 @@ type Writer struct {
 	open  []map[int64]interval // collectives by rank and number; those without a known name have negative numbers
 	slice slice
 	text  []byte
+
+	numbers *numbering // of collectives that are not lowered; nil before the first one
 }
 
 // encoder is a format. Times are in units of the layout.
@@ -324,6 +329,12 @@ func (t *Writer) span(s *sim.Span, f flow, id uint32) {
 		}
 	}
 	t.name(r, i, part, out.category)
+	if kind == dag.Coll {
+		if t.numbers == nil {
+			t.numbers = newNumbering(&t.o)
+		}
+		out.name = appendInt(append(out.name, " #"...), t.numbers.of(r, s.Rank, i))
+	}
 	t.put(&t.ranks[s.Rank], g)
 }
 

@@ -5,7 +5,8 @@ import "github.com/tracedag/tracedag/dag"
 // Names are the names of the collectives of a trace, for the messages of its lowered form.
 type Names struct {
 	firstTag int64
-	names    []string // by number of the collective; see [Lower]
+	names    []string          // by number of the collective; see [Lower]
+	kept     map[int32][]int64 // by communicator: numbers of the collectives that remain in the trace, in order
 }
 
 // NamesOf returns the names of the collectives of a trace that [LowerNeeded] or [LowerSource] lowered, nil if it
@@ -15,7 +16,17 @@ func NamesOf(lowered dag.Source) (*Names, error) {
 	if !ok {
 		return nil, nil
 	}
-	n := &Names{firstTag: s.in.firstTag, names: make([]string, s.in.count)}
+	n := &Names{firstTag: s.in.firstTag, names: make([]string, s.in.count), kept: map[int32][]int64{}}
+	for id, c := range s.in.comms {
+		if c == nil {
+			continue
+		}
+		for k := range c.instances {
+			if !s.in.lowers(&c.instances[k]) {
+				n.kept[int32(id)] = append(n.kept[int32(id)], c.first+int64(k))
+			}
+		}
+	}
 	err := s.in.eachCollective(func(m *member) error {
 		if m.position > 0 {
 			return nil
@@ -42,4 +53,13 @@ func (n *Names) Of(tag int64) (name string, number int64, ok bool) {
 	}
 	number %= lane
 	return n.names[number], number, true
+}
+
+// Kept returns the number in the trace before its lowering of collective k of a communicator in the lowered trace,
+// counted from 0; ok is false if there is none.
+func (n *Names) Kept(comm int32, k int64) (number int64, ok bool) {
+	if kept := n.kept[comm]; k >= 0 && k < int64(len(kept)) {
+		return kept[k], true
+	}
+	return 0, false
 }

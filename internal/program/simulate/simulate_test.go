@@ -283,11 +283,14 @@ func TestTimelineNames(t *testing.T) {
 	for rank := range 4 {
 		b.Rank(rank).Send(int32(rank+1)%4, 8, dag.CollectiveTag)
 		b.Rank(rank).Recv(int32(rank+3)%4, 8, dag.CollectiveTag)
-		first := b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 64, Name: "MPI_Allreduce"})
+		first := b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Gatherv, Bytes: 64, RecvBytes: []int64{256, 0, 0, 0}[rank]})
+		first = b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 64, Name: "MPI_Allreduce"}, first)
 		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier}, first)
 	}
 	path := storedFile(t, b.Trace())
-	for _, args := range [][]string{{"--backend", "loggops"}, {"--backend", "packet", "--topology", "star:hosts=4"}} {
+	for _, args := range [][]string{{"--backend", "loggops"}, {"--backend", "packet", "--topology", "star:hosts=4"},
+		{"--backend", "ideal"}, {"--backend", "analytical", "--network", "Ring(4)@25GB/s,500ns"}} { // runs allreduce itself
+		lowered := args[1] == "loggops" || args[1] == "packet"
 		file := filepath.Join(t.TempDir(), "t.json")
 		if r := clitest.Run(newCommand, append(args, "-q", "--timeline", file, "--timeline-ranks", "1,2", path)...); r.Status != 0 {
 			t.Fatal(r.Stderr)
@@ -315,11 +318,12 @@ func TestTimelineNames(t *testing.T) {
 				t.Errorf("%v: %+v is not of rank 1 or 2", args, e)
 			}
 		}
-		for _, name := range []string{"MPI_Allreduce #0", "barrier #1", "collective #0"} {
-			if count["collective "+name] != 2 || count["send "+name] < 2 || count["recv "+name] < 2 || count["message "+name] < 2 {
+		for _, name := range []string{"gatherv #0", "MPI_Allreduce #1", "barrier #2", "collective #0"} {
+			if count["collective "+name] != 2 || lowered &&
+				(count["send "+name] < 1 || count["recv "+name] < 1 && name != "gatherv #0" || count["message "+name] < 1) {
 				t.Errorf("%v: %s in %v", args, name, count)
 			}
-			for _, kind := range []string{"collective ", "send ", "recv ", "message ", "wait "} {
+			for _, kind := range []string{"collective ", "send ", "recv ", "message ", "wait ", "comm "} {
 				delete(count, kind+name)
 			}
 		}

@@ -72,7 +72,10 @@ func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
 	if ending == "" {
 		return r.backend.(sim.TimelineWriter).NewTimeline(w, ownEnding(f.file))
 	}
-	o := timeline.Options{Trace: l.trace, Collective: l.collectives.Of}
+	o := timeline.Options{Trace: l.trace}
+	if l.collectives != nil {
+		o.Collective, o.Kept = l.collectives.Of, l.collectives.Kept
+	}
 	if f.window.IsSet() {
 		o.Window = &timeline.Window{From: f.window.From, To: f.window.To}
 	}
