@@ -19,9 +19,11 @@ import (
 // LowerFlags are the flags of a program that can lower high-level ops to sends, receives and calcs.
 type LowerFlags struct {
 	rules   []string
-	report  string
 	options *Options // flags of passes
 	Seed    *int64   // seed of sampled times; nil for the command's flag --seed
+
+	// Counts is the JSON file for counts of lowered ops; "": none.
+	Counts string
 
 	// Lacks returns what the target lacks, for --lower needed. Set it before Pass.
 	Lacks func(dag.Source) (lower.Lacks, error)
@@ -38,7 +40,11 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.rules, "lower", nil,
 		"lower ops by a `pass` such as collectives=ring")
 	CompleteWith(cmd, "lower", append(passes.Names(), collective.Completions()...))
-	OutputVar(cmd.Flags(), &f.report, "report", "JSON `FILE` for counts of lowered ops")
+	OutputVar(cmd.Flags(), &f.Counts, "lowered", "JSON `FILE` for counts of lowered ops")
+	if cmd.Flags().Lookup("report") == nil { // its former name, unless the command has such a flag
+		OutputVar(cmd.Flags(), &f.Counts, "report", "as --lowered, JSON `FILE`")
+		cmd.Flags().Lookup("report").Hidden = true
+	}
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
 		Owner: lowering, Title: "passes that lower high-level ops to sends, receives and calcs", Names: passes.Names(),
@@ -56,9 +62,9 @@ func (f *LowerFlags) Asked() bool {
 	return len(f.rules) > 0 || f.regroups()
 }
 
-// Reports reports whether --report is set.
+// Reports reports whether --lowered is set.
 func (f *LowerFlags) Reports() bool {
-	return f.report != ""
+	return f.Counts != ""
 }
 
 // For sets the ops that --lower needed lowers to those that the format lacks.
@@ -76,8 +82,8 @@ func (f *LowerFlags) Pass() (Pass, error) {
 	if err != nil {
 		return nil, Usagef("--lower: %v", err)
 	}
-	if f.report != "" && (do.Storage == nil) == (do.NCCL == nil) {
-		return nil, Usagef("--report needs either --lower nccl or --lower of storage (%s)",
+	if f.Counts != "" && (do.Storage == nil) == (do.NCCL == nil) {
+		return nil, Usagef("--lowered needs either --lower nccl or --lower of storage (%s)",
 			strings.Join(storage.Names(), ", "))
 	}
 	s, err := f.settings(do.NCCL != nil, do.NCCL != nil || do.Join)

@@ -73,14 +73,14 @@ func (f *LowerFlags) readFile(name string, read func(io.Reader) error) error {
 
 // writeReport writes the report to the file of --report, if any.
 func (f *LowerFlags) writeReport(report any) error {
-	if f.report == "" {
+	if f.Counts == "" {
 		return nil
 	}
 	document, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	out, err := f.p.Create(f.report, false)
+	out, err := f.p.Create(f.Counts, false)
 	if err != nil {
 		return err
 	}

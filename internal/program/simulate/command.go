@@ -39,7 +39,8 @@ type options struct {
 	accesses                 string // file name
 	alone                    bool
 	compare                  bool
-	compared                 bool // --diff
+	compared                 bool   // --diff
+	report                   string // file of the page; "": none
 	breakdown                bool
 	points, results, summary string // files of tables
 	lists                    []bool // --list-* flags, by listing of the registry
@@ -104,6 +105,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	for _, name := range []string{"timing", "diff", "points", "results", "summary"} {
 		manual.InTopic(cmd, name, "result")
 	}
+	cli.OutputVar(flags, &o.report, "report", "write a page about the run, `FILE`.html")
 	p.RegisterSync(flags)
 	o.timeline.register(cmd)
 	cli.OutputVar(flags, &o.accesses, "accesses", "write the latency of each storage access to a CSV `FILE`")

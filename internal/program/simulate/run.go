@@ -41,6 +41,9 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 	r := &run{p: p, o: o, kind: kind, backend: kind.New()}
 	p.Warned = r.warnings.Add
 	r.command = provenance.Command{Program: p, Flags: o.flags, Options: o.own, Kind: kind}
+	if err := r.checkReport(); err != nil {
+		return nil, err
+	}
 	var err error
 	if r.choice, err = collective.ParseChoice(o.collective); err != nil {
 		return nil, cli.Usagef("--collective: %v", err)
@@ -49,7 +52,8 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 		return nil, err
 	}
 	r.env = &sim.Env{
-		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json, Jobs: o.alone || o.compare,
+		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json || o.report != "",
+		Jobs:   o.alone || o.compare,
 		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
 		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
@@ -168,7 +172,11 @@ func (r *run) simulate() error {
 	if err := written.Commit(); err != nil {
 		return err
 	}
-	if err := r.print(out, l, result); err != nil {
+	page, err := r.page(result)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	if err := r.print(out, l, result, page); err != nil {
 		return err
 	}
 	r.phases.done("report")

@@ -8,17 +8,22 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 )
 
 // print prints a result in the form that the flags select.
-func (r *run) print(out *cli.Output, l *loaded, result *sim.Result) error {
+func (r *run) print(out *cli.Output, l *loaded, result *sim.Result, page *report.Report) error {
 	if r.o.csv != "" {
 		return out.Commit()
 	}
 	if r.o.json {
-		if err := result.WriteJSON(out); err != nil {
+		write := result.WriteJSON
+		if page != nil {
+			write = page.WriteJSON
+		}
+		if err := write(out); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
 		out.WriteString("\n")

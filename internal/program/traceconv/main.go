@@ -64,7 +64,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 					return cli.Usagef("a plan makes one trace: name a file with -o")
 				}
 				if lowering.Reports() {
-					return cli.Usagef("--report is for a single output")
+					return cli.Usagef("--lowered is for a single output")
 				}
 				if jobs < 1 {
 					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)

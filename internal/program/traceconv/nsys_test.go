@@ -224,8 +224,8 @@ func TestNCCLFlags(t *testing.T) {
 		"--lower nccl:machine=none":                         "nccl: machine: expected clariden or ault",
 		"--lower nccl:speed=1":                              "nccl: expected one of algorithm, protocol, channels, machine, ranks",
 		"--lower nccl --lower nccl":                         "named twice",
-		"--lower collectives --report r.json":               "--report needs either --lower nccl or --lower of storage",
-		"--lower nccl --lower directdrive --report r":       "--report needs either --lower nccl or --lower of storage",
+		"--lower collectives --report r.json":               "--lowered needs either --lower nccl or --lower of storage",
+		"--lower nccl --lower directdrive --report r":       "--lowered needs either --lower nccl or --lower of storage",
 		"--lower nccl --regroup bad.yaml --gpus-per-node 2": "none of the others can be",
 	} {
 		got := clitest.Run(New, append(strings.Fields(args), job, "-o", "out.parquet")...)
