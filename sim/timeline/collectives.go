@@ -62,7 +62,8 @@ func (n *numbering) of(r *dag.Rank, rank uint32, i int) int64 {
 		for i, kind := range r.Kind {
 			if kind == dag.Coll {
 				comm := r.Comm.At(i)
-				known.ops, known.numbers = append(known.ops, uint32(i)), append(known.numbers, n.number(comm, next[comm]))
+				known.ops = append(known.ops, uint32(i))
+				known.numbers = append(known.numbers, n.number(comm, next[comm]))
 				next[comm]++
 			}
 		}
