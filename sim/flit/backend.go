@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -36,12 +37,14 @@ type backend struct {
 
 	synthetic, plot string
 	load            string
+	precision       float64
+	routings        []Routing // given ones; nil: that of params
 	warmup, measure int64
 	maxCycles       int64  // 0: no limit
 	rates           string // source of the topology's rates; "": defaults
 
 	network *topology.Network
-	traffic []Traffic // one per load of synthetic traffic; nil: the backend runs a trace
+	points  []syntheticPoint // of synthetic traffic, without results; nil: the backend runs a trace
 }
 
 func newBackend() *backend {
@@ -76,10 +79,8 @@ func (b *backend) Params() param.Set {
 		param.String(&b.topology, "topology",
 			"network: specification such as dragonfly:h=2 or torus:dims=4x4, .topo file or link list").
 			Placeholder("network").Offer(topology.Completions()...).Default("the preset's"),
-		param.Func("name", "routing", "routing algorithm", func(text string) error {
-			return b.params.Routing.UnmarshalText([]byte(text))
-		}).Among(routings...).Default("minimal").
-			Synonym("minimal", "min").Synonym("valiant", "vlb", "val").Synonym("ugal", "ugal-l"),
+		param.Func("name", "routing", "routing algorithm; with --synthetic also several, separated by commas",
+			b.setRouting).Among(routings...).Default("minimal"),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.cores, "cores", "ranks per host").Default("the fewest that fit"),
 		param.Func("key=value,...", "set", "router and NIC parameters; --list-presets lists them",
@@ -93,14 +94,18 @@ func (b *backend) Params() param.Set {
 		param.String(&b.synthetic, "synthetic", "run synthetic traffic instead of a trace, once per --load: "+
 			"uniform, adversarial+I, permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
 		param.String(&b.load, "load", "loads of --synthetic in flits per cycle and host: comma-separated values "+
-			"or FROM..TO:N").Placeholder("loads"),
+			"or FROM..TO:N; or saturation, which searches for the highest load that the network accepts").
+			Placeholder("loads"),
+		param.Float(&b.precision, "precision", "95 % interval of the mean latency relative to the mean, until which "+
+			"--synthetic measures").Between(0.0001, 0.5).Default("no extension; 0.02 for saturation"),
 		param.Int(&b.warmup, "warmup", "warm-up cycles before the measurement, for --synthetic"),
 		param.Int(&b.measure, "measure", "measured cycles, for --synthetic"),
 		param.File(&b.plot, "plot", "plot latency and accepted load over --load to a file: .svg, "+
 			".png or .pdf"),
 	}
+	set.Find("routing").Synonyms = routingSynonyms
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed", "max-cycles")
-	set.Under("Synthetic traffic", "synthetic", "load", "warmup", "measure", "plot")
+	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure", "plot")
 	set.Under("Output", "ports")
 	return append(set, keys...)
 }
@@ -142,12 +147,38 @@ func (b *backend) Check(env *sim.Env) error {
 	if b.synthetic != "" {
 		return b.checkSynthetic(env)
 	}
-	for _, name := range []string{"load", "warmup", "measure", "plot"} {
+	if len(b.routings) > 1 {
+		return param.Needs("routing", "--synthetic for several algorithms")
+	}
+	for _, name := range []string{"load", "precision", "warmup", "measure", "plot"} {
 		if env.IsGiven(name) {
 			return param.Needs(name, "--synthetic")
 		}
 	}
 	return b.placement.Check()
+}
+
+// setRouting parses routing algorithms.
+func (b *backend) setRouting(texts string) error {
+	b.routings = nil
+	for text := range strings.SplitSeq(texts, ",") {
+		var r Routing
+		if err := r.UnmarshalText([]byte(param.Resolve(text, routings, routingSynonyms...))); err != nil {
+			return err
+		}
+		if slices.Contains(b.routings, r) {
+			return fmt.Errorf("expected each algorithm once, found %v again", r)
+		}
+		b.routings = append(b.routings, r)
+	}
+	b.params.Routing = b.routings[0]
+	return nil
+}
+
+// routingSynonyms are further names of routing algorithms.
+var routingSynonyms = []param.Synonym{
+	{Choice: "minimal", Names: []string{"min"}}, {Choice: "valiant", Names: []string{"vlb", "val"}},
+	{Choice: "ugal", Names: []string{"ugal-l"}},
 }
 
 // withDefaults adds missing keys to a topology specification: all keys of the preset for a network of the preset's

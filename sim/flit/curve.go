@@ -44,9 +44,6 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	if err != nil {
 		return param.Errorf("synthetic", "%v", err)
 	}
-	if err := b.params.resolve(b.network); err != nil {
-		return &param.Error{Err: err}
-	}
 	if b.network.Hosts < 2 {
 		return param.Errorf("synthetic", "expected a network with at least 2 hosts, found %d", b.network.Hosts)
 	}
@@ -69,16 +66,43 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 		return param.Errorf("measure", "expected 1 to %d cycles, found %d", int64(most), b.measure)
 	}
 	t.Warmup, t.Measure = uint64(b.warmup), uint64(b.measure)
-	loads, err := measure.ParseAxis("load", b.load, b.parseLoad)
-	if err != nil {
-		return &param.Error{Name: "load", Err: err}
+	traffic := []Traffic{t}
+	switch {
+	case b.load != saturation:
+		loads, err := measure.ParseAxis("load", b.load, b.parseLoad)
+		if err != nil {
+			return &param.Error{Name: "load", Err: err}
+		}
+		traffic = nil
+		for _, load := range loads {
+			t.Load, _ = load.Float64()
+			traffic = append(traffic, t)
+		}
+	case b.plot != "":
+		return param.Errorf("plot", "expected several loads, found --load saturation, which has no curve")
+	case b.precision == 0:
+		b.precision = 0.02
 	}
-	for _, load := range loads {
-		t.Load, _ = load.Float64()
-		b.traffic = append(b.traffic, t)
+	if len(b.routings) == 0 {
+		b.routings = []Routing{b.params.Routing}
 	}
+	for _, routing := range b.routings {
+		params := b.params
+		params.Routing = routing
+		if err := params.resolve(b.network); err != nil {
+			return &param.Error{Err: err}
+		}
+		for _, t := range traffic {
+			b.points = append(b.points, syntheticPoint{Backend: Backend.Name, Model: routing.String(), Params: params,
+				Traffic: t})
+		}
+	}
+	b.params = b.points[0].Params
 	return nil
 }
+
+// saturation is the text of --load that searches for the highest accepted load.
+const saturation = "saturation"
 
 // parseLoad parses a load.
 func (b *backend) parseLoad(text string) (*big.Rat, error) {
@@ -149,6 +173,7 @@ type syntheticPoint struct {
 	Traffic Traffic `json:"traffic"`
 	Error   string  `json:"error,omitempty"`
 	*figures
+	Saturation *Saturation `json:"saturation,omitempty"`
 }
 
 // StandsAlone reports whether the backend runs synthetic traffic instead of a trace.
@@ -177,8 +202,8 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 		defer picture.Close()
 	}
 	each := b.warmup + b.measure
-	progress := env.Meter("simulating", each*int64(len(b.traffic)), "cycles")
-	c := &curve{b, make([]syntheticPoint, len(b.traffic))}
+	progress := env.Meter("simulating", each*int64(len(b.points)), "cycles")
+	c := &curve{b, slices.Clone(b.points)}
 	threads := 1 // threads per load
 	if len(c.points) == 1 {
 		if threads = 0; env.IsGiven("threads") {
@@ -189,19 +214,24 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	var runs errgroup.Group
 	runs.SetLimit(max(1, o.Threads))
 	for i := range c.points {
-		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], b.traffic[i], threads, progress, warn) })
+		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], threads, progress, warn) })
 	}
 	err := runs.Wait()
 	progress.Close()
 	if err != nil {
 		return nil, err
 	}
-	warnFew(c.points, b.measure, warn)
+	if b.precision == 0 {
+		warnFew(c.points, b.measure, warn)
+	} else {
+		c.warnImprecise(warn)
+	}
 	for i := range c.points {
 		if pt := &c.points[i]; pt.Error == "" {
 			wall := pt.Wall.Seconds()
-			env.Explainf("load %v: %d cycles in %.3f s, %.4g cycles/s, %.4g events/s", pt.Traffic.Load, each, wall,
-				float64(each)/wall, float64(pt.Events)/wall)
+			cycles := pt.Traffic.Warmup + pt.Traffic.Measure
+			env.Explainf("%s: %d cycles in %.3f s, %.4g cycles/s, %.4g events/s", c.name(pt), cycles, wall,
+				float64(cycles)/wall, float64(pt.Events)/wall)
 		}
 	}
 	if picture != nil {
@@ -216,17 +246,42 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	return c, nil
 }
 
-// runPoint runs synthetic traffic at one load.
-func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traffic, threads int,
-	progress sim.Meter, warn func(message string, args ...any)) error {
-	*pt = syntheticPoint{Backend: Backend.Name, Model: b.params.Routing.String(), Params: b.params, Traffic: traffic}
+// warnImprecise warns about points that are not known to the precision.
+func (c *curve) warnImprecise(warn func(message string, args ...any)) {
+	for i := range c.points {
+		pt := &c.points[i]
+		switch s := pt.Saturation; {
+		case pt.figures == nil:
+		case s != nil && s.Imprecise > 0:
+			warn("%d of the %d loads of the search with %s routing are not known to --precision %v; use a longer --measure",
+				s.Imprecise, s.Runs, pt.Model, c.b.precision)
+		case s == nil && pt.Traffic.Load > 0 && (pt.Interval == nil || !pt.Interval.Reached):
+			warn("the mean latency at %s is not known to --precision %v after %d measured cycles; use a longer --measure",
+				c.name(pt), c.b.precision, pt.Cycles)
+		}
+	}
+}
+
+// runPoint runs synthetic traffic at one load, or searches for saturation.
+func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, threads int, progress sim.Meter,
+	warn func(message string, args ...any)) error {
 	seen := int64(0)
-	r, err := RunSynthetic(SyntheticOptions{Context: ctx, Network: b.network, Params: b.params, Traffic: traffic,
-		Threads: threads, Warn: warn, Rates: b.rates, Progress: func(cycle uint64) error {
-			progress.Add(int64(cycle) - seen)
-			seen = int64(cycle)
+	o := SyntheticOptions{Context: ctx, Network: b.network, Params: pt.Params, Traffic: pt.Traffic, Threads: threads,
+		Warn: warn, Rates: b.rates, Precision: b.precision, Progress: func(cycle uint64) error {
+			now := min(int64(cycle), b.warmup+b.measure)
+			progress.Add(now - seen)
+			seen = now
 			return nil
-		}})
+		}}
+	var r *Report
+	var err error
+	if b.load == saturation {
+		if pt.Saturation, r, err = FindSaturation(o); err == nil {
+			pt.Traffic.Load = pt.Saturation.Load
+		}
+	} else {
+		r, err = RunSynthetic(o)
+	}
 	progress.Add(b.warmup + b.measure - seen)
 	if deadlock := (*DeadlockError)(nil); errors.As(err, &deadlock) {
 		pt.Error = err.Error()
@@ -234,7 +289,7 @@ func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, traffic Traf
 	} else if err != nil {
 		return err // an error of the network, for any load
 	}
-	pt.figures = newFigures(r)
+	pt.figures, pt.Traffic.Measure = newFigures(r), r.Cycles
 	r.Links = nil // the tables have them, and there may be many
 	return nil
 }
@@ -249,11 +304,29 @@ func (c *curve) Points() []sim.CurvePoint {
 	points := make([]sim.CurvePoint, len(c.points))
 	for i := range c.points {
 		pt := &c.points[i]
-		points[i] = sim.CurvePoint{Name: fmt.Sprintf("load %v", pt.Traffic.Load), Value: pt, Units: units,
-			Topology: network, Failed: pt.Error,
-			Factors: map[string]string{"load": strconv.FormatFloat(pt.Traffic.Load, 'g', -1, 64)}}
+		factors := map[string]string{"load": saturation}
+		if c.b.load != saturation {
+			factors["load"] = strconv.FormatFloat(pt.Traffic.Load, 'g', -1, 64)
+		}
+		if len(c.b.routings) > 1 {
+			factors["routing"] = pt.Model
+		}
+		points[i] = sim.CurvePoint{Name: c.name(pt), Value: pt, Units: units, Topology: network, Failed: pt.Error,
+			Factors: factors}
 	}
 	return points
+}
+
+// name returns the name of a point in messages.
+func (c *curve) name(pt *syntheticPoint) string {
+	text := "load " + saturation
+	if c.b.load != saturation {
+		text = fmt.Sprintf("load %v", pt.Traffic.Load)
+	}
+	if len(c.b.routings) > 1 {
+		text = pt.Model + ", " + text
+	}
+	return text
 }
 
 // patternName formats a pattern in the syntax of parsePattern.
@@ -277,23 +350,72 @@ func patternName(t *Traffic) string {
 // WriteTable writes a human-readable table.
 func (c *curve) WriteTable(w io.Writer) error {
 	b, points, params := c.b, c.points, c.b.params
-	fmt.Fprintf(w, "%s, routing %v, %d hosts, links of %.4g Gb/s, %d cycles measured after %d\n%v\n\n",
-		patternName(&points[0].Traffic),
-		b.params.Routing, b.network.Hosts, params.linkRate(), b.measure, b.warmup, params)
+	names := make([]string, len(b.routings))
+	for i, r := range b.routings {
+		names[i] = r.String()
+	}
+	measured := fmt.Sprintf("%d cycles measured after %d", b.measure, b.warmup)
+	if b.precision > 0 {
+		measured = fmt.Sprintf("measured to %.4g %% after %d cycles", 100*b.precision, b.warmup)
+	}
+	fmt.Fprintf(w, "%s, routing %s, %d hosts, links of %.4g Gb/s, %s\n%v\n\n", patternName(&points[0].Traffic),
+		strings.Join(names, ", "), b.network.Hosts, params.linkRate(), measured, params)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal "+
+	if b.load == saturation {
+		c.writeSaturation(tab)
+		return tab.Flush()
+	}
+	if len(names) > 1 {
+		fmt.Fprint(tab, "routing\t")
+	}
+	fmt.Fprint(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal "+
 		"use\t")
+	if b.precision > 0 {
+		fmt.Fprint(tab, "packets\tinterval\t")
+	}
+	fmt.Fprintln(tab)
 	for i := range points {
 		pt := &points[i]
+		if len(names) > 1 {
+			fmt.Fprintf(tab, "%s\t", pt.Model)
+		}
 		if pt.figures == nil {
 			fmt.Fprintf(tab, "%.4g\tfailed\t\n", pt.Traffic.Load)
 			continue
 		}
 		d := &pt.Packet
-		fmt.Fprintf(tab, "%.4g\t%.4f\t%.4f\t%.1f\t%d\t%d\t%d\t%.1f\t%.3f\t%d\t%.1f%%\t%.1f%%\t\n", pt.Traffic.Load,
+		fmt.Fprintf(tab, "%.4g\t%.4f\t%.4f\t%.1f\t%d\t%d\t%d\t%.1f\t%.3f\t%d\t%.1f%%\t%.1f%%\t", pt.Traffic.Load,
 			pt.Applied, pt.Accepted,
 			d.Mean, d.P50, d.P99, d.Max, pt.NetworkLatency, pt.Hops, pt.Dropped, 100*meanUse(pt.use, "local"),
 			100*meanUse(pt.use, "global"))
+		if b.precision > 0 {
+			fmt.Fprintf(tab, "%d\t%s\t", pt.Packets, pt.Interval)
+		}
+		fmt.Fprintln(tab)
 	}
 	return tab.Flush()
+}
+
+// writeSaturation writes a line per routing algorithm.
+func (c *curve) writeSaturation(w io.Writer) {
+	fmt.Fprintln(w, "routing\tzero-load latency\tinterval\tpackets\tsaturation load\tthroughput\tlatency there\tinterval"+
+		"\tpackets\tloads tried\t")
+	for i := range c.points {
+		pt := &c.points[i]
+		if pt.figures == nil {
+			fmt.Fprintf(w, "%s\tfailed\t\n", pt.Model)
+			continue
+		}
+		s := pt.Saturation
+		fmt.Fprintf(w, "%s\t%.1f\t%s\t%d\t%.4g\t%.4f\t%.1f\t%s\t%d\t%d\t\n", pt.Model, s.ZeroLoadLatency,
+			s.ZeroLoadInterval, s.ZeroLoadPackets, s.Load, s.Throughput, pt.Packet.Mean, pt.Interval, pt.Packets, s.Runs)
+	}
+}
+
+// String formats the half width in cycles and in percent of the mean.
+func (i *Interval) String() string {
+	if i == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("±%.4g (%.2g%%)", i.HalfWidth, 100*i.Relative)
 }

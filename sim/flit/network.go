@@ -128,6 +128,7 @@ type network struct {
 	traffic  *traffic // nil: no synthetic traffic
 
 	from, to uint64 // measured cycles: from <= t < to
+	batch    uint64 // measured cycles per batch; 0: no batches
 	horizon  uint64 // largest distance of an event in cycles
 
 	ctx         context.Context // for synthetic traffic; nil: no limit

@@ -132,6 +132,9 @@ func (n *worker) makePacket(from, to, message, flits uint32, t uint64) uint32 {
 	n.routing.begin(n, from, &n.packets[id])
 	if n.measures(t) {
 		n.counters.created += uint64(flits)
+		if n.batch > 0 {
+			n.counters.batches[(t-n.from)/n.batch].offered += uint64(flits)
+		}
 	}
 	return id
 }
@@ -208,6 +211,9 @@ func (n *worker) receive(id uint32, t uint64) {
 			end++ // a host without a link consumes the packet for as many cycles as it has flits
 		}
 		n.counters.receive(pk, t, end)
+		if n.batch > 0 {
+			n.counters.batches[(t-n.from)/n.batch].add(&batch{packets: 1, total: end - pk.created, flits: uint64(pk.flits)})
+		}
 	}
 	if pk.message != none {
 		m := &n.messages[pk.message]

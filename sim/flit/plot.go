@@ -1,13 +1,14 @@
 package flit
 
 import (
-	"fmt"
+	"image/color"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -28,16 +29,31 @@ func plotFormat(path string) (string, error) {
 	return "", param.Errorf("plot", "%s: expected a name that ends with .svg, .png or .pdf", path)
 }
 
-// plotCurve plots the mean packet latency and the accepted load over the nominal load.
+// series is a curve of a plot.
+type series struct {
+	name   string
+	points plotter.XYs
+}
+
+// plotCurve plots the mean packet latency and the accepted load over the nominal load, with a series per routing
+// algorithm.
 func plotCurve(w io.Writer, format string, points []syntheticPoint) error {
-	var latency, accepted plotter.XYs
+	var latency, accepted []series
 	for i := range points {
-		if pt := &points[i]; pt.figures != nil {
-			latency = append(latency, plotter.XY{X: pt.Traffic.Load, Y: pt.Packet.Mean})
-			accepted = append(accepted, plotter.XY{X: pt.Traffic.Load, Y: pt.Accepted})
+		pt := &points[i]
+		if i == 0 || pt.Model != points[i-1].Model {
+			latency, accepted = append(latency, series{name: pt.Model}), append(accepted, series{name: pt.Model})
+		}
+		if pt.figures != nil {
+			last := len(latency) - 1
+			latency[last].points = append(latency[last].points, plotter.XY{X: pt.Traffic.Load, Y: pt.Packet.Mean})
+			accepted[last].points = append(accepted[last].points, plotter.XY{X: pt.Traffic.Load, Y: pt.Accepted})
 		}
 	}
-	title := fmt.Sprintf("%s, %s", patternName(&points[0].Traffic), points[0].Model)
+	title := patternName(&points[0].Traffic)
+	if len(latency) == 1 {
+		title += ", " + points[0].Model
+	}
 	left, err := axes(title, "mean latency of packets, cycles", latency)
 	if err != nil {
 		return err
@@ -60,18 +76,33 @@ func plotCurve(w io.Writer, format string, points []syntheticPoint) error {
 	return err
 }
 
-func axes(title, y string, points plotter.XYs) (*plot.Plot, error) {
+// axes returns a plot of series. Several have a legend, and differ by color, dashes and marks.
+func axes(title, y string, all []series) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "load, flits per cycle and host", y
 	p.Y.Min = 0
 	p.Add(plotter.NewGrid())
-	if len(points) == 0 { // every load ended in a deadlock
-		return p, nil
+	p.Legend.Top, p.Legend.Left = true, true
+	for i := range all {
+		if len(all[i].points) == 0 { // every load ended in a deadlock
+			continue
+		}
+		line, marks, err := plotter.NewLinePoints(all[i].points)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 1 {
+			line.Color, marks.Color = seriesColors[i%len(seriesColors)], seriesColors[i%len(seriesColors)]
+			line.Dashes, marks.Shape = plotutil.Dashes(i), plotutil.Shape(i)
+			p.Legend.Add(all[i].name, line, marks)
+		}
+		p.Add(line, marks)
 	}
-	line, marks, err := plotter.NewLinePoints(points)
-	if err != nil {
-		return nil, err
-	}
-	p.Add(line, marks)
 	return p, nil
+}
+
+// seriesColors are colors of Okabe and Ito (2008), which the color-blind can tell apart.
+var seriesColors = []color.Color{
+	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255},
+	color.RGBA{204, 121, 167, 255}, color.RGBA{0, 0, 0, 255},
 }

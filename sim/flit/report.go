@@ -26,6 +26,7 @@ type counters struct {
 	longest   uint64
 	latencies [histogramSize]uint64
 	stalls    [stalls]uint64
+	batches   [numBatches]batch // of synthetic traffic
 }
 
 // channelUse is the buffer occupancy of one virtual channel, over all input ports of a kind.
@@ -99,6 +100,9 @@ func (c *counters) add(d *counters) {
 	for i, cycles := range d.stalls {
 		c.stalls[i] += cycles
 	}
+	for i := range d.batches {
+		c.batches[i].add(&d.batches[i])
+	}
 }
 
 // Report is the backend's part of a result. Latencies are in cycles.
@@ -121,6 +125,7 @@ type Report struct {
 	// Packet is the latency of packets, from generation to the end of the cycle in which the last flit is received. The
 	// two means below divide it at the cycle in which the head leaves the first router.
 	Packet           measure.Distribution[uint64] `json:"packet_latency"`
+	Interval         *Interval                    `json:"packet_latency_interval,omitempty"`
 	InjectionLatency float64                      `json:"packet_injection_latency"`
 	NetworkLatency   float64                      `json:"packet_network_latency"`
 	Hops             float64                      `json:"hops"` // mean number of links between routers
@@ -135,6 +140,8 @@ type Report struct {
 
 	Events int64         `json:"events"` // packets granted, sent or received since the start
 	Wall   time.Duration `json:"-"`      // for synthetic traffic
+
+	batches *[numBatches]batch
 }
 
 // reportUnits are the units of the report in results.
@@ -142,7 +149,9 @@ var reportUnits = map[string]string{
 	"cycles": "cycles", "applied_load": "flits/cycle", "accepted_load": "flits/cycle", "flit_latency": "cycles",
 	"flit_network_latency": "cycles", "packet_latency": "cycles", "packet_injection_latency": "cycles",
 	"packet_network_latency": "cycles", "message_latency": "cycles", "vcs.occupancy": "flits",
-	"stalls.cycles": "cycles",
+	"stalls.cycles": "cycles", "packet_latency_interval.half_width": "cycles", "saturation.load": "flits/cycle",
+	"saturation.throughput": "flits/cycle", "saturation.zero_load": "flits/cycle",
+	"saturation.zero_load_latency": "cycles", "saturation.zero_load_interval.half_width": "cycles",
 }
 
 // LinkReport describes one direction of a link.
@@ -194,6 +203,10 @@ func (n *worker) report(cycles uint64) *Report {
 		Hops:     ratio(c.hops, c.packets),
 		Messages: c.messages, MessageLatency: ratio(c.waited, c.messages),
 		Events: n.events,
+	}
+	if n.batch > 0 {
+		r.batches = new([numBatches]batch)
+		*r.batches = c.batches
 	}
 	n.reportLinks(r)
 	n.reportVCs(r)

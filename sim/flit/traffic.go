@@ -65,11 +65,24 @@ type SyntheticOptions struct {
 	// if they are defaults.
 	Warn  func(message string, args ...any)
 	Rates string
+	// Precision is the half width of the 95 % confidence interval of the mean packet latency, relative to the mean. The
+	// measurement is extended beyond Traffic.Measure until it is reached, up to 64 times. 0: no extension.
+	Precision float64
+
+	batch uint64 // measured cycles per batch; 0: no batches
 }
 
 // RunSynthetic simulates synthetic traffic and returns the measured report.
 func RunSynthetic(o SyntheticOptions) (*Report, error) {
-	n, err := newSynthetic(&o)
+	if o.Precision > 0 {
+		return runPrecise(&o)
+	}
+	return runOnce(&o)
+}
+
+// runOnce simulates synthetic traffic for the cycles of o.Traffic.
+func runOnce(o *SyntheticOptions) (*Report, error) {
+	n, err := newSynthetic(o)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +128,7 @@ func newSynthetic(o *SyntheticOptions) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.ctx = o.Context
+	n.ctx, n.batch = o.Context, o.batch
 	if err := n.start(&o.Traffic); err != nil {
 		return nil, err
 	}
@@ -211,13 +224,24 @@ func (n *worker) generate(h uint32, t uint64) {
 			n.queue(c, n.makePacket(h, to, none, flits, t))
 		} else if ch := n.injectionChannel(h, to); ch.available(t, uint64(n.p.Speedup)) >= int32(flits) {
 			n.put(h, n.makePacket(h, to, none, flits, t), ch, t)
-		} else if n.measures(t) {
-			n.counters.dropped++
+		} else {
+			n.drop(t)
 		}
-	} else if n.measures(t) {
-		n.counters.dropped++
+	} else {
+		n.drop(t)
 	}
 	c.generates = t + gap(&g.random[h], g.logFail)
+}
+
+// drop counts a packet without room.
+func (n *worker) drop(t uint64) {
+	if !n.measures(t) {
+		return
+	}
+	n.counters.dropped++
+	if n.batch > 0 {
+		n.counters.batches[(t-n.from)/n.batch].offered += uint64(n.p.PacketFlits)
+	}
 }
 
 // roomFor returns the free flits of the source queue or, without one, of the router's buffer.
