@@ -170,8 +170,9 @@ func bars(all []bar, u unit) *drawing {
 			}
 			text, _ := numberOf(p.of, u)
 			start, end := a.x(from), a.x(from+p.of.number())
-			fmt.Fprintf(&d.marks, `<rect class="%s" x="%s" y="0" width="%s" height="%s"><title>%s: %s %s</title></rect>`,
-				p.class, at(start), at(max(end-start, 0.1)), at(high*0.85), escape(b.full), escape(p.name), escape(text))
+			fmt.Fprintf(&d.marks, `<rect class="%s" x="%s" y="0" width="%s" height="%s"><title>%s: %s %s</title>`+
+				"</rect>", p.class, at(start), at(max(end-start, 0.1)), at(high*0.85), escape(b.full), escape(p.name),
+				escape(text))
 			from += p.of.number()
 		}
 		if len(b.parts) == 1 {
@@ -292,7 +293,7 @@ func heat(rows []value, edge float64, u unit) *drawing {
 			}
 		}
 	}
-	const side, left, top = 560.0, 200.0, 30.0
+	const side, left, top = 560.0, 200.0, 40.0
 	cell := side / float64(max(n, 1))
 	level := func(x float64) int {
 		if most <= least {

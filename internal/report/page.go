@@ -242,8 +242,8 @@ func (p *page) writeTo(w io.Writer, r *Report) error {
 		b.WriteString("</ul></nav>\n")
 	}
 	b.WriteString(p.body.String())
-	b.WriteString("<footer>\n<p>Rounded numbers have their exact value as a tooltip. The result is in this file as JSON: " +
-		"the element with the id “result”.</p>\n")
+	b.WriteString("<footer>\n<p>Rounded numbers have their exact value as a tooltip. The result is in this file as " +
+		"JSON: the element with the id “result”.</p>\n")
 	if len(r.omitted) > 0 {
 		names := make([]string, len(r.omitted))
 		for i, name := range r.omitted {

@@ -21,9 +21,9 @@ func result(title string, ranks int) []byte {
 	}
 	quoted, _ := json.Marshal(title)
 	return fmt.Appendf(nil, `{"run":{"program":"simulate","version":"1","command":["simulate","a b"],"seed":3,`+
-		`"trace":{"name":"x.goal","title":%s,"sha256":"0123456789abcdef","ranks":%d,"ops":24597},"settings":{"L":"1us"},`+
-		`"warnings":["<b>"]},"backend":"packet","params":{"none":null,"on":true,"share":0.0000437},"complete":false,`+
-		`"makespan_ps":%s,"finish_ps":[%s],"never_run":3,"ops":24597,"messages":18446744073709551616,"bytes":1e3,`+
+		`"trace":{"name":"x.goal","title":%s,"sha256":"0123456789abcdef","ranks":%d,"ops":24597},`+
+		`"settings":{"L":"1us"},"warnings":["<b>"]},"backend":"packet","params":{"none":null,"on":true,`+
+		`"share":0.0000437},"complete":false,"makespan_ps":%s,"finish_ps":[%s],"never_run":3,"ops":24597,"messages":18446744073709551616,"bytes":1e3,`+
 		`"stuck":[{"rank":0,"op":1,"kind":"recv","waits_for":"a message"}],"fct_ps":{"min":1,"p50":2500,"p99":3},`+
 		`"flows":{"columns":["src","fct_ps"],"rows":[%s]},"ports":{"columns":["port","bytes","utilisation"],"rows":[`+
 		`["a->b",5,0.25],["b->a",50,1]]},"jobs":[{"name":%s,"ranks":1,"start_ps":0,"finish_ps":9,"makespan_ps":9}],`+
@@ -33,7 +33,8 @@ func result(title string, ranks int) []byte {
 		strings.TrimSuffix(strings.Repeat("[0,1234],[1,99],", 700), ","), quoted, quoted, strings.Join(parts, ","))
 }
 
-var titles = []string{"plain", "</script><b>&amp;<!--", "\u202eabc \u05e9\u05dc\u05d5\u05dd", strings.Repeat("x", 10_000),
+var titles = []string{"plain", "</script><b>&amp;<!--", "\u202eabc \u05e9\u05dc\u05d5\u05dd",
+	strings.Repeat("x", 10_000),
 	"", " \x00\x1f\ufeff", "'\"`", "a\u00a0b"}
 
 // TestValues checks that each number and text in a page is the value in its result to which it points.
@@ -145,9 +146,11 @@ func TestFormat(t *testing.T) {
 		x    float64
 		want string
 	}{
-		{plain, 0, "0"}, {plain, 9999, "9999"}, {plain, 24597, "24.6 k"}, {plain, 0.04369, "0.04369"}, {plain, 1e19, "10000000000 G"},
+		{plain, 0, "0"}, {plain, 9999, "9999"}, {plain, 24597, "24.6 k"}, {plain, 0.04369, "0.04369"},
+		{plain, 1e19, "10000000000 G"},
 		{time, 4051932934000, "4.052 s"}, {time, 999.96e9, "1000 ms"}, {time, 1, "1 ps"}, {time, 2e17, "200000 s"},
-		{size, 4404227656, "4.404 GB"}, {rate, 4e11, "400 Gb/s"}, {percent, 0.75, "75 %"}, {percent, 4.369e-9, "4.369e-07 %"},
+		{size, 4404227656, "4.404 GB"}, {rate, 4e11, "400 Gb/s"}, {percent, 0.75, "75 %"},
+		{percent, 4.369e-9, "4.369e-07 %"},
 		{plain, -12345, "-12.35 k"},
 	} {
 		if got := c.unit.format(c.x); got != strings.ReplaceAll(c.want, " ", "\u00a0") {

@@ -47,6 +47,9 @@ func (p *page) heads(title, name value) {
 		p.title = "Trace"
 	}
 	fmt.Fprintf(&p.head, "<h1><bdi>%s</bdi></h1>\n", escape(short(p.title, 120)))
+	if short(p.title, 120) != p.title {
+		fmt.Fprintf(&p.head, "<details><summary>Whole title</summary><p>%s</p></details>\n", show(title, plain))
+	}
 }
 
 func (p *page) header() {
@@ -62,8 +65,8 @@ func (p *page) header() {
 	if model := shown(root.get("model"), plain); model != "" {
 		backend += ", " + model
 	}
-	w.WriteString(`<dl class="lead">` + row("makespan", shown(root.get("makespan_ps"), time)) + row("backend", backend) +
-		row("complete", shown(root.get("complete"), plain)) + "</dl>\n")
+	w.WriteString(`<dl class="lead">` + row("makespan", shown(root.get("makespan_ps"), time)) +
+		row("backend", backend) + row("complete", shown(root.get("complete"), plain)) + "</dl>\n")
 	p.trouble()
 	w.WriteString("<dl>\n")
 	w.WriteString(row("trace", shown(trace.get("name"), plain)))
@@ -219,8 +222,8 @@ func (p *page) ranks() {
 	defer p.endSection()
 	members := append([]string{"rank", "finish_ps"}, used(root.get("breakdown_total"), names)...)
 	if worst := derived.get("worst"); worst.known {
-		quantiles := objectsOf(derived.get("percentiles").all(), "Percentiles over all ranks", "part", "min_ps", "p25_ps",
-			"p50_ps", "p75_ps", "max_ps")
+		quantiles := objectsOf(derived.get("percentiles").all(), "Percentiles over all ranks", "part", "min_ps",
+			"p25_ps", "p50_ps", "p75_ps", "max_ps")
 		shownParts := slices.DeleteFunc(derived.get("percentiles").all(), func(v value) bool {
 			return v.get("max_ps").number() == 0
 		})
@@ -285,7 +288,8 @@ func (p *page) path() {
 		return
 	}
 	says := new(sentence).add("The critical path is ").show(length, time).add(" long and has ").
-		show(path.get("ops"), plain).add(" ops; ").show(path.get("compute_share"), percent).add(" of it is computation.")
+		show(path.get("ops"), plain).add(" ops; ").show(path.get("compute_share"), percent).
+		add(" of it is computation.")
 	p.section("critical-path", "Critical path", says)
 	defer p.endSection()
 	var names []string
@@ -323,8 +327,8 @@ func (p *page) path() {
 			objectsOf(list, "Time on the critical path by rank", "rank", "steps", "time_ps"))
 	}
 	if counts := path.get("sensitivity"); counts.known {
-		p.body.WriteString("<h3>Sensitivity</h3>\n<p>Growth of the makespan per unit of each parameter while the path stays " +
-			"the same.</p>\n<dl>\n")
+		p.body.WriteString("<h3>Sensitivity</h3>\n<p>Growth of the makespan per unit of each parameter while " +
+			"the path stays the same.</p>\n<dl>\n")
 		p.list(counts)
 		p.body.WriteString("</dl>\n")
 	}
@@ -386,18 +390,19 @@ func (p *page) traffic() {
 		return
 	}
 	busy := matrix.get("largest").all()
-	says := new(sentence).add("Rank ").show(matrix.get("pairs"), plain).add(" pairs of ranks communicate.")
-	if len(busy) > 0 {
-		says = new(sentence).show(matrix.get("pairs"), plain).add(" pairs of ranks communicate; most bytes, ").
-			show(busy[0].get("bytes"), size).add(", go from rank ").show(busy[0].get("src"), plain).add(" to rank ").
-			show(busy[0].get("dst"), plain).add(".")
-	}
 	edge := matrix.get("ranks_per_row")
+	says := new(sentence)
 	if edge.number() > 1 {
-		says.add(" Each row and column stands for ").show(edge, plain).add(" ranks.")
+		says.add("Each row and column is a group of ").show(edge, plain).add(" ranks, by the first of them. ")
 	}
+	says.show(matrix.get("pairs"), plain).add(" pairs communicate")
+	if len(busy) > 0 {
+		says.add("; most bytes, ").show(busy[0].get("bytes"), size).add(", go from rank ").
+			show(busy[0].get("src"), plain).add(" to rank ").show(busy[0].get("dst"), plain)
+	}
+	says.add(".")
 	p.section("matrix", "Traffic matrix", says)
-	p.figure("Bytes from rank to rank; darker is more, on a logarithmic scale", says, heat(rows, edge.number(), size),
+	p.figure("Bytes from rank to rank, on a logarithmic scale", says, heat(rows, edge.number(), size),
 		objectsOf(busy, "Pairs of ranks with most bytes", "src", "dst", "messages", "bytes"))
 	p.endSection()
 }
@@ -453,7 +458,9 @@ func (p *page) jobs() {
 	if len(jobs) == 0 {
 		return
 	}
-	last := slices.MaxFunc(jobs, func(a, b value) int { return a.get("finish_ps").integer().Cmp(b.get("finish_ps").integer()) })
+	last := slices.MaxFunc(jobs, func(a, b value) int {
+		return a.get("finish_ps").integer().Cmp(b.get("finish_ps").integer())
+	})
 	says := new(sentence).add("Of the jobs, ").show(last.get("name"), plain).add(" finishes last, at ").
 		show(last.get("finish_ps"), time).add(".")
 	p.section("jobs", "Jobs", says)

@@ -14,10 +14,11 @@ func (p *page) trace() {
 	fmt.Fprintf(w, "<dl class=\"lead\">%s%s</dl>\n", row("ranks", shown(stats.get("ranks"), plain)),
 		row("ops", shown(stats.get("ops"), plain)))
 	if blocked := stats.get("blocked_ops"); blocked.number() > 0 {
-		fmt.Fprintf(w, "<div class=\"box\"><h2>The trace cannot complete</h2><p>%s ops can never run; tracecat --check "+
-			"lists the reasons.</p></div>\n", show(blocked, plain))
+		fmt.Fprintf(w, "<div class=\"box\"><h2>The trace cannot complete</h2><p>%s ops can never run; tracecat "+
+			"--check lists the reasons.</p></div>\n", show(blocked, plain))
 	}
-	w.WriteString("<dl>\n" + row("trace", shown(root.get("input"), plain)) + row("format", shown(root.get("format"), plain)))
+	w.WriteString("<dl>\n" + row("trace", shown(root.get("input"), plain)) +
+		row("format", shown(root.get("format"), plain)))
 	for _, name := range []string{"nodes", "communicators", "jobs", "calc_ps", "flops", "sent_bytes", "received_bytes",
 		"collective_bytes", "mem_bytes", "io_bytes", "last_release_ps", "deps", "start_deps", "streams", "nics"} {
 		if v := stats.get(name); v.number() > 0 {
@@ -26,10 +27,12 @@ func (p *page) trace() {
 	}
 	depth := stats.get("depth")
 	if depth.get("ops").known {
-		w.WriteString(row("longest chain", show(depth.get("ops"), plain)+" ops on rank "+show(depth.get("rank"), plain)))
+		w.WriteString(row("longest chain", show(depth.get("ops"), plain)+" ops on rank "+
+			show(depth.get("rank"), plain)))
 	}
 	if path := stats.get("critical_path"); path.get("time_ps").known {
-		w.WriteString(row("longest computation", show(path.get("time_ps"), time)+" on rank "+show(path.get("rank"), plain)))
+		w.WriteString(row("longest computation", show(path.get("time_ps"), time)+" on rank "+
+			show(path.get("rank"), plain)))
 	}
 	w.WriteString("</dl>\n")
 	p.counts()
@@ -44,8 +47,9 @@ func (p *page) trace() {
 var traceNames = map[string]string{
 	"nodes": "nodes", "communicators": "communicators", "jobs": "jobs", "calc_ps": "computation", "flops": "flops",
 	"sent_bytes": "sent", "received_bytes": "received", "collective_bytes": "in collectives", "mem_bytes": "memory",
-	"io_bytes": "storage", "last_release_ps": "last release", "deps": "dependencies", "start_deps": "start dependencies",
-	"streams": "streams per rank, at most", "nics": "NICs per rank, at most",
+	"io_bytes": "storage", "last_release_ps": "last release", "deps": "dependencies",
+	"start_deps": "start dependencies",
+	"streams":    "streams per rank, at most", "nics": "NICs per rank, at most",
 }
 
 // counts writes the ops by kind and subkind.
@@ -87,8 +91,10 @@ func (p *page) counts() {
 		show(first.parts[0].of, plain).add(" are " + first.label + ".")
 	p.section("ops", "Ops", says)
 	picture := bars(drawn, plain)
-	picture.key("f0", "kind")
-	picture.key("f3", "subkind")
+	if len(drawn) > 0 && drawn[len(drawn)-1].parts[0].class == "f3" {
+		picture.key("f0", "kind")
+		picture.key("f3", "subkind")
+	}
 	p.figure("Ops by kind and subkind", says, picture, all)
 	p.endSection()
 }
@@ -120,8 +126,8 @@ func (p *page) byRank() {
 		return
 	}
 	says := new(sentence).add("A rank has ").show(ops.get("min"), plain).add(" to ").show(ops.get("max"), plain).
-		add(" ops, sends ").show(sent.get("min"), size).add(" to ").show(sent.get("max"), size).add(" and computes for ").
-		show(calc.get("min"), time).add(" to ").show(calc.get("max"), time).add(".")
+		add(" ops, sends ").show(sent.get("min"), size).add(" to ").show(sent.get("max"), size).
+		add(" and computes for ").show(calc.get("min"), time).add(" to ").show(calc.get("max"), time).add(".")
 	p.section("ranks", "Ranks", says)
 	defer p.endSection()
 	ranks := p.root.get("by_rank").all()
@@ -131,6 +137,9 @@ func (p *page) byRank() {
 	members := []string{"rank", "ops", "sent_bytes", "received_bytes", "collective_bytes", "calc_ps"}
 	label := func(v value) string { return "rank " + fmt.Sprint(v.get("rank").of) }
 	values := objectsOf(ranks, "Ops, bytes and computation by rank", members...)
+	if len(ranks) < int(p.root.get("stats", "ranks").number()) {
+		p.body.WriteString("<p>The figures have the ranks with most bytes of messages and collectives.</p>\n")
+	}
 	p.figure("Ops by rank", says, single(ranks, label, "ops", plain), values)
 	for _, m := range []struct {
 		name, caption string
@@ -153,7 +162,8 @@ func (p *page) comms() {
 	p.section("communicators", "Communicators", says)
 	values := &table{caption: "Communicators", headings: []string{"number", "name", "ranks"}}
 	for i, c := range comms {
-		values.rows = append(values.rows, []string{fmt.Sprint(i), shown(c.get("name"), plain), show(c.get("size"), plain)})
+		values.rows = append(values.rows, []string{fmt.Sprint(i), shown(c.get("name"), plain),
+			show(c.get("size"), plain)})
 	}
 	p.folded("Communicators", values)
 	p.endSection()

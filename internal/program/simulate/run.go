@@ -211,6 +211,9 @@ func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) 
 	if r.o.breakdown {
 		all = append(all, measure.Breakdown(l.jobs))
 	}
+	if r.o.report != "" {
+		all = append(all, &traffic{})
+	}
 	if l.measured != nil {
 		all = append(all, l.measured.Compare(l.parts))
 	}

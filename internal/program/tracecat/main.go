@@ -15,6 +15,8 @@ import (
 type view struct {
 	ops, matrix, check, stats, diff, json, csv bool
 
+	report string // file of the page; "": none
+
 	filter   filter
 	terminal terminal
 	head     int64 // maximum number of lines; -1 for all
@@ -79,6 +81,7 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 	flags.Lookup("head").DefValue = "0" // prints no default
 	flags.BoolVar(&v.json, "json", false, "print JSON")
 	flags.BoolVar(&v.csv, "csv", false, "print a list of traces as CSV")
+	cli.OutputVar(flags, &v.report, "report", "write a page about the trace, `FILE`.html")
 	v.terminal.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
@@ -94,6 +97,9 @@ func (v *view) checkFlags(cmd *cobra.Command, files int) error {
 		if cmd.Flags().Changed(name) && !v.ops {
 			return cli.Usagef("--%s needs --ops", name)
 		}
+	}
+	if err := v.checkReport(files); err != nil {
+		return err
 	}
 	if v.diff && files != 2 {
 		return cli.Usagef("--diff compares two traces, found %d", files)
@@ -131,6 +137,11 @@ func (v *view) show(p *cli.Program, r *cli.Read) error {
 		sound, err = v.listProblems(p, out.Writer, r)
 	default:
 		s := summarize(r)
+		if v.report != "" {
+			if s.reported, err = v.writeReport(p, s, r.Trace); err != nil {
+				return err
+			}
+		}
 		if v.json {
 			err = s.writeJSON(out)
 		} else {

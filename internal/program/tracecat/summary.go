@@ -30,6 +30,8 @@ type summary struct {
 	Nodes      []int32          `json:"nodes,omitempty"` // per rank; empty if rank i is on node i
 	Attrs      any              `json:"attrs,omitempty"`
 	Provenance []dag.Provenance `json:"provenance"`
+
+	*reported // with --report
 }
 
 // comm is a communicator. Each range is first, first + stride, ...

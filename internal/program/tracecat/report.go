@@ -1,0 +1,136 @@
+// This file writes the page about a trace.
+
+package tracecat
+
+import (
+	"cmp"
+	"math/bits"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/report"
+)
+
+// reported are the members of the summary that only a page needs.
+type reported struct {
+	Sizes  []sizeBin      `json:"sizes"`
+	Matrix *report.Matrix `json:"matrix,omitempty"`
+	Ranks  []rankSums     `json:"by_rank"` // with many ranks, those with most bytes
+}
+
+// sizeBin counts the messages of more than half of its size; those of no bytes are in a bin of their own.
+type sizeBin struct {
+	UpTo     uint64     `json:"up_to_bytes"`
+	Messages int64      `json:"messages"`
+	Bytes    report.Sum `json:"bytes"`
+}
+
+// rankSums are the ops of a rank.
+type rankSums struct {
+	Rank        int        `json:"rank"`
+	Ops         int        `json:"ops"`
+	Sent        report.Sum `json:"sent_bytes"`
+	Received    report.Sum `json:"received_bytes"`
+	Collectives report.Sum `json:"collective_bytes"`
+	Calc        report.Sum `json:"calc_ps"`
+}
+
+// shownRanks is the largest number of ranks that a page shows one by one. Of more ranks, it shows mostBytes.
+const (
+	shownRanks = 256
+	mostBytes  = 32
+)
+
+// checkReport returns an error if the flags and the number of files do not fit --report.
+func (v *view) checkReport(files int) error {
+	switch {
+	case v.report == "":
+		return nil
+	case !strings.EqualFold(filepath.Ext(v.report), ".html"):
+		return cli.Usagef("--report: %s: expected a name that ends with .html", v.report)
+	case files > 1:
+		return cli.Usagef("--report reads one trace, found %d files", files)
+	case v.ops || v.matrix || v.check || v.diff || v.csv:
+		return cli.Usagef("--report adds a page to the summary: omit --ops, --matrix, --check, --diff and --csv")
+	}
+	return nil
+}
+
+// measure returns what the page shows beyond the summary.
+func measure(t *dag.Trace) *reported {
+	all := &reported{Sizes: []sizeBin{}, Matrix: report.NewMatrix(len(t.Ranks)), Ranks: make([]rankSums, len(t.Ranks))}
+	var bins [65]sizeBin
+	for rank, r := range t.Ranks {
+		sums := &all.Ranks[rank]
+		sums.Rank, sums.Ops = rank, r.Len()
+		for i, kind := range r.Kind {
+			bytes := uint64(max(0, r.Bytes.At(i)))
+			switch kind {
+			case dag.Calc:
+				sums.Calc.Add(uint64(max(0, r.CalcTime(i))))
+			case dag.Send:
+				sums.Sent.Add(bytes)
+				bin := &bins[bits.Len64(max(bytes, 1)-1)+min(1, int(bytes))]
+				bin.Messages++
+				bin.Bytes.Add(bytes)
+				if peer := int(r.Peer.At(i)); peer >= 0 && peer < len(t.Ranks) {
+					all.Matrix.Add(rank, peer, 1, bytes)
+				}
+			case dag.Recv:
+				sums.Received.Add(bytes)
+			case dag.Coll:
+				sums.Collectives.Add(bytes)
+			}
+		}
+	}
+	for i := range bins {
+		if bins[i].Messages > 0 {
+			if i > 0 {
+				bins[i].UpTo = 1 << (i - 1)
+			}
+			all.Sizes = append(all.Sizes, bins[i])
+		}
+	}
+	if all.Matrix.Empty() {
+		all.Matrix = nil
+	}
+	if len(all.Ranks) > shownRanks {
+		slices.SortStableFunc(all.Ranks, func(a, b rankSums) int {
+			x, y := a.Sent.Big(), b.Sent.Big()
+			x.Add(x, a.Collectives.Big())
+			y.Add(y, b.Collectives.Big())
+			return cmp.Or(y.Cmp(x), cmp.Compare(b.Ops, a.Ops))
+		})
+		all.Ranks = all.Ranks[:mostBytes]
+	}
+	return all
+}
+
+// writeReport writes the page.
+func (v *view) writeReport(p *cli.Program, s *summary, t *dag.Trace) (*reported, error) {
+	if err := p.CheckOutput(v.report, false); err != nil {
+		return nil, err
+	}
+	with := *s
+	with.reported = measure(t)
+	var document strings.Builder
+	if err := with.writeJSON(&document); err != nil {
+		return nil, err
+	}
+	page, err := report.Trace([]byte(document.String()))
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.Create(v.report, false)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	if err := page.WriteHTML(out); err != nil {
+		return nil, err
+	}
+	return with.reported, out.Commit()
+}
