@@ -240,7 +240,7 @@ func (a *Actor) start(i uint32) {
 		a.started(i, a.now)
 		a.e.ready[i] = a.now
 		if m := a.e.matchers[a.at].Post(i, op); m != NoOp {
-			a.meet(i, m)
+			a.meet(i, m, true)
 		}
 	case op.Size == 0: // a calc of length 0 only joins dependencies and occupies no stream
 		a.started(i, a.now)
@@ -281,6 +281,9 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 			return begin, begin
 		}
 	}
+	if a.e.causes != nil {
+		a.e.causes.occupies(i, op, begin, *free > a.now)
+	}
 	*free = end
 	if a.e.timeline != nil {
 		a.span(i, op, kind, begin, end)
@@ -306,19 +309,26 @@ func workSpan(op *Op) SpanKind {
 
 // started reports the start of op i at time t to its start dependents.
 func (a *Actor) started(i uint32, t uint64) {
-	a.release(a.e.p.StartDependents(i), t)
+	a.release(a.e.p.StartDependents(i), t, afterStart|lead(i))
 }
 
 // ended reports the end of op i at time t to its dependents.
 func (a *Actor) ended(i uint32, t uint64) {
+	if a.e.causes != nil {
+		a.e.causes.finishes(a.at, i, t > a.rank.finish)
+	}
 	a.rank.finish = max(a.rank.finish, t)
 	a.dependents = a.e.p.AppendDependents(a.dependents[:0], i)
-	a.release(a.dependents, t)
+	a.release(a.dependents, t, afterEnd|lead(i))
 }
 
-func (a *Actor) release(ops []uint32, t uint64) {
+// release reports the event by, at time t, to ops that wait for it.
+func (a *Actor) release(ops []uint32, t uint64, by lead) {
 	for _, d := range ops {
 		op, ready := &a.e.p.Ops[d], &a.e.ready[d]
+		if a.e.causes != nil {
+			a.e.causes.released(d, *ready, t, by)
+		}
 		*ready = max(*ready, t)
 		op.Waits--
 		if op.Waits == 0 {
@@ -350,7 +360,7 @@ func (a *Actor) pairs() *pairOrder {
 
 func (a *Actor) announced(m uint32) {
 	if i := a.e.matchers[a.at].Arrive(m, &a.e.p.Ops[m]); i != NoOp {
-		a.meet(i, m)
+		a.meet(i, m, false)
 	}
 }
 
@@ -360,8 +370,8 @@ const (
 	awaited  = math.MaxUint64 - 1 // the message has matched its receive and has not arrived
 )
 
-// meet pairs receive i with message m.
-func (a *Actor) meet(i, m uint32) {
+// meet pairs receive i with message m, when the receive is posted or when the message is announced.
+func (a *Actor) meet(i, m uint32, posted bool) {
 	recv, send, arrival := &a.e.p.Ops[i], &a.e.p.Ops[m], &a.e.ready[m]
 	recv.SetLink(m) // the matcher no longer uses these links
 	send.SetLink(i)
@@ -373,6 +383,9 @@ func (a *Actor) meet(i, m uint32) {
 	if send.Size > a.e.host.Rendezvous {
 		if a.e.timeline != nil {
 			a.e.begun[m] = max(a.e.begun[m], a.now)
+		}
+		if a.e.causes != nil {
+			a.e.causes.matched(m, a.now, posted)
 		}
 		a.e.network.Grant(a, m, a.now)
 	}
@@ -429,6 +442,9 @@ func (a *Actor) receive(i uint32) {
 	send := &a.e.p.Ops[m]
 	if a.e.timeline != nil {
 		a.span(i, op, WaitSpan, a.e.ready[i], a.now)
+	}
+	if a.e.causes != nil {
+		a.e.causes.takes(i, a.e.ready[i], min(a.now, a.e.ready[m]))
 	}
 	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
 	if a.e.timeline != nil {

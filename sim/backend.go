@@ -59,6 +59,7 @@ type Listing struct {
 type Traits struct {
 	Timelines []string // file name endings of timelines in formats of its own ([TimelineWriter]), such as ".viz"
 	Nodes     bool     // the backend uses the node numbers of ranks
+	Path      bool     // with its current parameters, the backend finds the critical path
 	Memory    bool     // the backend runs memory accesses
 	Storage   bool     // the backend runs storage accesses
 }
@@ -94,6 +95,7 @@ type Env struct {
 
 	// Properties of the whole command, for checks of parameters that exclude each other.
 	Sweep bool // many runs with different parameters
+	Path  bool // the caller prints the critical path
 	JSON  bool // the output has the whole result
 	Jobs  bool // the caller compares jobs with isolated runs, or times with recorded ones
 }
@@ -174,6 +176,7 @@ type RunOptions struct {
 	Context  context.Context // ends the run early; see [Interrupted]. nil: no limit
 	Settings []param.Setting // parameters that replace the backend's configuration at a point of a sweep
 	Timeline Timeline        // receives the run; nil: none
+	Path     *PathOptions    // adds the critical path to the result; see [Traits.Path]. nil: no
 	Progress func(ops int64) // receives the number of ops run since the last call; nil: none
 	Threads  int             // worker threads, which do not change results; 0: one thread
 	Files    bool            // write the files named by parameters

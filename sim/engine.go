@@ -82,6 +82,7 @@ type Engine struct {
 	host     Host
 	network  Network
 	timeline Timeline
+	causes   *causes         // nil without RecordPath
 	progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	ctx      context.Context // nil: no limit
 	threads  int

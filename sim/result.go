@@ -37,6 +37,7 @@ type Result struct {
 	Topology *Topology `json:"-"` // network of the run; nil if the backend has no topology
 	Settings string    `json:"-"` // parameters in one line for the summary; "": none
 	Sections []Section `json:"-"` // results beyond the common fields
+	Path     *Path     `json:"-"` // critical path; nil: not recorded
 }
 
 // Clock is a time reported by a backend, in ticks of Unit. A backend that reproduces a simulator with wrapping clocks

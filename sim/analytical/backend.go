@@ -46,7 +46,7 @@ func newBackend() *backend {
 	return &backend{congestion: "unaware", queues: 1, injectionScale: 1, system: DefaultSystem(&Network{})}
 }
 
-func (b *backend) Traits() sim.Traits { return sim.Traits{Memory: true} }
+func (b *backend) Traits() sim.Traits { return sim.Traits{Path: true, Memory: true} }
 
 func (b *backend) Params() param.Set {
 	set := param.Set{
@@ -369,7 +369,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	values := r.b.parametersOf(&network, &system)
 	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory,
 		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes,
-		Node: r.node, Tensors: r.localMem.tensors(), Timeline: o.Timeline, Progress: o.Progress})
+		Node: r.node, Tensors: r.localMem.tensors(), Timeline: o.Timeline, Path: o.Path != nil, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err
 	}
@@ -380,6 +380,9 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	done.Params, done.Settings = values, settings(&network, values)
 	done.Topology = network.describe(r.b.networkFile)
+	if done.Path != nil {
+		done.Add(done.Path.Section(o.Path))
+	}
 	stats := &done.NPUs
 	done.Add(sim.Section{Key: "npu_stats", Value: stats, Units: statUnits, Ranks: len(stats.Cycles) > 0,
 		Tables: func(w io.Writer) { printBreakdown(w, stats) }})

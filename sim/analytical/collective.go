@@ -71,7 +71,8 @@ type instance struct {
 	size   uint64
 	npu    int32
 	op     uint32
-	issued int // number of NPUs that issued it
+	issued int    // number of NPUs that issued it
+	number uint32 // in engine.lastIssues, plus 1, with a critical path
 }
 
 func (c *collectives) init(e *engine) error {
@@ -220,6 +221,14 @@ func (e *engine) enter(r int32, o *op, i uint32, g *group, dims int32) (tag uint
 			"but rank %d has %s (%v of %d bytes) there; expected the same order on all ranks", r,
 			e.label(r, i), o.coll, o.bytes, o.comm,
 			in.npu, e.label(in.npu, in.op), in.coll, in.size)
+	}
+	if e.o.Path {
+		if in.number == 0 {
+			e.lastIssues = append(e.lastIssues, lastIssue{})
+			in.number = uint32(len(e.lastIssues))
+		}
+		e.opTimes[r].causes[i].op = in.number
+		e.lastIssues[in.number-1] = lastIssue{r, i, e.queue.now}
 	}
 	if in.issued++; in.issued == len(g.members) {
 		delete(e.instances[o.comm], tag)

@@ -53,14 +53,22 @@ type usage struct {
 
 // opTimes contains the times of the ops of an NPU.
 type opTimes struct {
-	issued []uint64 // by op
+	issued []uint64 // by op; before that, the time at which it became ready
 	ended  []use    // in order of their ends
+
+	// For the critical path; nil without.
+	causes []opCause // by op
+	lanes  []uint32  // by lane: the last op that ended there, plus 1; 0: none
+	last   uint32    // the last op that ended, plus 1
 }
 
-func newOpTimes(graphs []*graph) []opTimes {
+func newOpTimes(graphs []*graph, path bool) []opTimes {
 	times := make([]opTimes, len(graphs))
 	for r, g := range graphs {
 		times[r].issued = make([]uint64, len(g.waits))
+		if path {
+			times[r].causes, times[r].lanes = make([]opCause, len(g.waits)), make([]uint32, g.lanes)
+		}
 	}
 	return times
 }
@@ -68,6 +76,7 @@ func newOpTimes(graphs []*graph) []opTimes {
 // hasEnded records that an op ends now.
 func (e *engine) hasEnded(r int32, i uint32) {
 	t := &e.opTimes[r]
+	t.ends(i, e.npus[r].g.ops[i].lane)
 	if e.o.Tensors != nil {
 		t.ended = append(t.ended, use{t.issued[i], e.queue.now, int(i)})
 	}

@@ -28,6 +28,7 @@ type Options struct {
 	// called after all ops have run. It may be nil.
 	Tensors  func(rank, op int) (reads, writes []Tensor, err error)
 	Timeline sim.Timeline    // receives the run; nil: none
+	Path     bool            // record the critical path
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 }
@@ -47,6 +48,8 @@ type engine struct {
 	opTimes []opTimes // by NPU; nil: not needed
 	layout  *sim.Layout
 	flights []flight // by message; nil without a timeline
+	// Of each collective of all ranks of a communicator, with a critical path.
+	lastIssues []lastIssue
 
 	collectives
 	runs          []customRun // by NPU; nil: none
@@ -119,6 +122,9 @@ func (p *Program) Run(o Options) (*Result, error) {
 	}
 	e.progress.Report()
 	result := e.result()
+	if o.Path {
+		result.Path = e.path()
+	}
 	if o.Tensors != nil {
 		if err := e.localMem(result); err != nil {
 			return nil, err
@@ -162,8 +168,8 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if o.System.SharedBus != nil {
 		e.buses = newBuses(o.System.SharedBus, n)
 	}
-	if o.Tensors != nil || o.Timeline != nil {
-		e.opTimes = newOpTimes(p.graphs)
+	if o.Tensors != nil || o.Timeline != nil || o.Path {
+		e.opTimes = newOpTimes(p.graphs, o.Path)
 	}
 	if o.Timeline != nil {
 		if e.layout, err = p.layout(); err != nil {

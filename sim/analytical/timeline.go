@@ -66,13 +66,21 @@ func (e *engine) arrives(m uint32) {
 
 // transferred reports a message of the trace and its receive to the timeline, if any.
 func (e *engine) transferred(m, recv uint32) {
-	if e.layout == nil {
+	if e.layout == nil && !e.o.Path {
 		return
 	}
-	message, f := &e.matcher.messages[m], &e.flights[m]
+	message := &e.matcher.messages[m]
 	if message.sender == noOp || message.control || message.custom {
 		return
 	}
+	if e.o.Path {
+		c := &e.opTimes[message.to].causes[recv]
+		c.rank, c.op = message.from, message.sender+1
+	}
+	if e.layout == nil {
+		return
+	}
+	f := &e.flights[m]
 	e.o.Timeline.Transfer(sim.Transfer{Source: uint32(message.from), Target: uint32(message.to),
 		Send: e.layout.Start[message.from] + message.sender, Recv: e.layout.Start[message.to] + recv, Begun: f.begun,
 		Start: f.start, End: e.queue.now, Arrived: f.arrived, Bytes: message.size})

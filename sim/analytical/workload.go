@@ -16,6 +16,9 @@ func (e *engine) getReady(r int32, n *npu, i uint32) {
 
 // released takes a ready op whose release time has come.
 func (e *engine) released(r int32, n *npu, i uint32) {
+	if e.opTimes != nil {
+		e.opTimes[r].becomesReady(i, e.queue.now, n.g.release != nil && n.g.release[i] == e.queue.now)
+	}
 	switch {
 	case e.o.FreeMarkers && n.g.ops[i].kind == opMarker && !e.system.ReplayOnly:
 		e.join(r, n, i)
@@ -41,7 +44,7 @@ func (e *engine) join(r int32, n *npu, i uint32) {
 			e.opTimes[r].issued[i] = e.queue.now
 		}
 		if n.g.startFirst != nil {
-			e.meet(r, n, n.startDependents(int(i)))
+			e.meet(r, n, n.startDependents(int(i)), leadBy(i, ledByStart))
 		}
 		n.waits[i] = opEnded
 		if e.opTimes != nil {
@@ -49,7 +52,7 @@ func (e *engine) join(r int32, n *npu, i uint32) {
 		}
 		n.left--
 		e.progress.Ran()
-		e.meet(r, n, n.dependents(int(i)))
+		e.meet(r, n, n.dependents(int(i)), leadBy(i, ledByEnd))
 	}
 	n.joining = false
 }
@@ -108,10 +111,10 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 	n.waits[i] = opIssued
 	n.stats.begin(o, e.queue.now)
 	if e.opTimes != nil {
-		e.opTimes[r].issued[i] = e.queue.now
+		e.opTimes[r].issues(i, o.lane, e.queue.now)
 	}
 	if g.startFirst != nil {
-		e.meet(r, n, n.startDependents(int(i)))
+		e.meet(r, n, n.startDependents(int(i)), leadBy(i, ledByStart))
 	}
 	if e.system.ReplayOnly {
 		e.run(r, n, o, i, o.time)
@@ -216,13 +219,16 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 	}
 	n.left--
 	e.progress.Ran()
-	e.meet(r, n, n.dependents(int(i)))
+	e.meet(r, n, n.dependents(int(i)), leadBy(i, ledByEnd))
 }
 
 // meet marks a dependency of ops as met.
-func (e *engine) meet(r int32, n *npu, waiting []uint32) {
+func (e *engine) meet(r int32, n *npu, waiting []uint32, by opLead) {
 	for _, d := range waiting {
 		if n.waits[d]--; n.waits[d] == 0 {
+			if e.o.Path {
+				e.opTimes[r].causes[d].lead = by
+			}
 			e.getReady(r, n, d)
 		}
 	}

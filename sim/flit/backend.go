@@ -56,7 +56,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Nodes: true}
+	return sim.Traits{Nodes: true, Path: true}
 }
 
 func (b *backend) Params() param.Set {
@@ -298,7 +298,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		defer links.Close()
 	}
 	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params,
-		Placement: placement, Timeline: o.Timeline, Progress: o.Progress, MaxCycles: uint64(b.maxCycles),
+		Placement: placement, Timeline: o.Timeline, Path: o.Path != nil, Progress: o.Progress, MaxCycles: uint64(b.maxCycles),
 		Rates: b.rates, Warn: c.warn})
 	if err != nil {
 		return result, err
@@ -317,5 +317,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	done.Topology.Placement = b.placement.String()
 	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables,
 		Units: reportUnits})
+	if done.Path != nil {
+		done.Add(done.Path.Section(o.Path))
+	}
 	return done, nil
 }

@@ -24,6 +24,7 @@ type Options struct {
 	Placement Placement
 
 	Timeline sim.Timeline    // nil: none
+	Path     bool            // record the critical path
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
@@ -143,6 +144,9 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.Path {
+		e.RecordPath()
+	}
 	e.SetProgress(o.Progress)
 	e.SetContext(o.Context)
 	out, err := e.Run()
@@ -158,6 +162,9 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Routing.String(), sim.ValuesOf(o.Params)
 	result.Settings = o.Params.String()
+	if o.Path {
+		result.Path = e.Path()
+	}
 	return result, n.report(cycles), nil
 }
 

@@ -2,7 +2,6 @@ package ideal
 
 import (
 	"errors"
-	"io"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
@@ -18,17 +17,15 @@ var Backend = sim.Kind{
 
 // backend is the configuration of the backend.
 type backend struct {
-	criticalPath bool
-	ops          bool
+	ops bool
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Memory: true, Storage: true}
+	return sim.Traits{Path: true, Memory: true, Storage: true}
 }
 
 func (b *backend) Params() param.Set {
 	return param.Set{
-		param.Bool(&b.criticalPath, "critical-path", "print the critical path op by op"),
 		param.Bool(&b.ops, "ops", "print the start and end of each op as tab-separated values, or as JSON with --json"),
 	}
 }
@@ -39,7 +36,7 @@ func (b *backend) Check(env *sim.Env) error {
 	case b.ops && env.Jobs && !env.JSON:
 		return &param.Error{Err: errors.New("--ops prints only the ops: " +
 			"add --json to use it with --alone or --compare")}
-	case b.ops && b.criticalPath && !env.JSON:
+	case b.ops && env.Path && !env.JSON:
 		return &param.Error{Err: errors.New("--ops and --critical-path print different tables; add --json to get both")}
 	}
 	return nil
@@ -76,16 +73,8 @@ func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
 	if o.Timeline != nil {
 		times.report(o.Timeline)
 	}
-	path := times.CriticalPath()
-	s := sim.Section{
-		Key: "critical_path", Value: pathJSON{path, r.b.criticalPath}, At: sim.Late,
-		Rows:      []sim.Row{sim.Rowf("critical path", "%d ops, %s", path.Ops(), shares(path))},
-		RowsAfter: "makespan",
-	}
-	if r.b.criticalPath {
-		s.Tables = func(w io.Writer) { printPath(w, path) }
-	}
-	result.Add(s)
+	result.Path = times.CriticalPath().report()
+	result.Add(result.Path.Section(o.Path))
 	if r.b.ops {
 		table := &opTable{r.source, times}
 		result.Add(sim.Section{Key: "op_times", Value: table, At: sim.Late, Instead: table.print})

@@ -37,10 +37,10 @@ func checkPath(t *testing.T, timeline *Timeline) {
 	at, sum := dag.Time(0), dag.Time(0)
 	for k := range p.Ops() {
 		e := p.Entry(k)
-		if e.Lead == ByRelease && k == 0 {
+		if e.Lead == sim.ByRelease && k == 0 {
 			at = p.Wait
 		}
-		if e.Start != at || (e.Lead <= ByRelease) != (k == 0) {
+		if e.Start != at || (e.Lead <= sim.ByRelease) != (k == 0) {
 			t.Fatalf("entry %d is %+v, the one before ends at %v", k, e, at)
 		}
 		if start, end := timeline.Start(e.Rank, e.Op), timeline.End(e.Rank, e.Op); e.Start < start || e.End > max(end, start) {
@@ -49,11 +49,11 @@ func checkPath(t *testing.T, timeline *Timeline) {
 		if k > 0 {
 			before := p.Entry(k - 1)
 			switch e.Lead {
-			case ByMessage:
+			case sim.ByMessage:
 				if rank, op, ok := timeline.Sender(e.Rank, e.Op); !ok || rank != before.Rank || op != before.Op {
 					t.Errorf("entry %d is %+v, the one before is %+v", k, e, before)
 				}
-			case ByCollective:
+			case sim.ByCollective:
 				if before.Kind != dag.Coll || e.Kind != dag.Coll {
 					t.Errorf("entry %d is %+v, the one before is %+v", k, e, before)
 				}
@@ -299,9 +299,9 @@ func TestPath(t *testing.T) {
 	}
 	want := []Entry{
 		// Op 3 may start when op 2 has started, at the end of op 0, which it waits for too. The lower number counts.
-		{0, 0, dag.Calc, 100, 110, ByRelease}, {0, 3, dag.Send, 110, 110, ByDep},
-		{1, 0, dag.Recv, 110, 110, ByMessage}, {1, 1, dag.Mem, 110, 130, ByDep}, {1, 2, dag.Coll, 130, 130, ByDep},
-		{2, 0, dag.Coll, 130, 130, ByCollective}, {2, 1, dag.IO, 130, 2130, ByDep},
+		{0, 0, dag.Calc, 100, 110, sim.ByRelease}, {0, 3, dag.Send, 110, 110, sim.ByDep},
+		{1, 0, dag.Recv, 110, 110, sim.ByMessage}, {1, 1, dag.Mem, 110, 130, sim.ByDep}, {1, 2, dag.Coll, 130, 130, sim.ByDep},
+		{2, 0, dag.Coll, 130, 130, sim.ByCollective}, {2, 1, dag.IO, 130, 2130, sim.ByDep},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
@@ -319,7 +319,7 @@ func TestStartDependency(t *testing.T) {
 	b.Rank(0).RequiresStart(b.Rank(0).Calc(100), second)
 	p := mustRun(t, b.Trace()).CriticalPath()
 	want := []Entry{
-		{0, 0, dag.Calc, 0, 10, AtZero}, {0, 1, dag.Calc, 10, 10, ByDep}, {0, 2, dag.Calc, 10, 110, ByStartDep},
+		{0, 0, dag.Calc, 0, 10, sim.AtZero}, {0, 1, dag.Calc, 10, 10, sim.ByDep}, {0, 2, dag.Calc, 10, 110, sim.ByStartDep},
 	}
 	for k := range want {
 		if p.Ops() != len(want) || p.Entry(k) != want[k] {

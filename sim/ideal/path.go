@@ -26,30 +26,13 @@ type step uint32
 func (s step) op() uint32  { return uint32(s >> 1) }
 func (s step) ended() bool { return s&1 != 0 }
 
-// Lead is the reason why an op of a path starts or, if the path contains no part of its own time, ends.
-type Lead uint8
-
-// Reasons for the start or end of an op.
-const (
-	AtZero       Lead = iota // none: the op starts at time 0
-	ByRelease                // the op's release time
-	ByDep                    // the end of the previous op, a dependency
-	ByStartDep               // the start of the previous op, a start dependency
-	ByMessage                // the op receives the message sent by the previous op
-	ByCollective             // the op is a collective; the previous op was the last one that it waited for
-)
-
-func (l Lead) String() string {
-	return [...]string{"start", "release", "dep", "start_dep", "message", "collective"}[l]
-}
-
 // Entry is an op of a path with the part of its time that belongs to the path: from the end of the previous part or,
 // for the first op, from its release. Receives and collectives that waited for others have parts of length 0.
 type Entry struct {
 	Rank, Op   int
 	Kind       dag.Kind
 	Start, End dag.Time
-	Lead       Lead
+	Lead       sim.Lead
 }
 
 // CriticalPath returns the critical path of the ops that ran.
@@ -72,7 +55,7 @@ func (t *Timeline) CriticalPath() *Path {
 		default:
 			p.Compute += length
 		}
-		if entry.Lead <= ByRelease {
+		if entry.Lead <= sim.ByRelease {
 			p.Wait = entry.Start
 			return p
 		}
@@ -103,20 +86,20 @@ func (p *Path) entry(s step) (e Entry, before step) {
 	if s.ended() {
 		e.End = t.end(i)
 		if op.Flags&sim.IsRecv != 0 && e.End > e.Start {
-			e.Start, e.Lead = e.End, ByMessage
+			e.Start, e.Lead = e.End, sim.ByMessage
 			if e.Kind == dag.Coll {
-				e.Lead = ByCollective
+				e.Lead = sim.ByCollective
 			}
 			return e, step(op.Link()) << 1
 		}
 	}
 	switch c := t.cause[i]; {
 	case c != 0 && c&1 == byStart:
-		e.Lead, before = ByStartDep, step(c.op())<<1
+		e.Lead, before = sim.ByStartDep, step(c.op())<<1
 	case c != 0:
-		e.Lead, before = ByDep, step(c.op())<<1|1
+		e.Lead, before = sim.ByDep, step(c.op())<<1|1
 	case e.Start > 0:
-		e.Lead = ByRelease
+		e.Lead = sim.ByRelease
 	}
 	return e, before
 }
@@ -130,4 +113,27 @@ func (p *Path) Ops() int {
 func (p *Path) Entry(k int) Entry {
 	e, _ := p.entry(p.steps[len(p.steps)-1-k])
 	return e
+}
+
+// report returns the path for a result.
+func (p *Path) report() *sim.Path {
+	r := &sim.Path{Unit: dag.Picosecond}
+	if p.Wait > 0 {
+		first := p.Entry(0)
+		r.Steps = append(r.Steps, sim.PathStep{Rank: uint32(first.Rank), Op: uint32(first.Op), Kind: first.Kind,
+			Part: sim.PathWait, End: uint64(p.Wait)})
+	}
+	for k := range p.Ops() {
+		e := p.Entry(k)
+		s := sim.PathStep{Rank: uint32(e.Rank), Op: uint32(e.Op), Kind: e.Kind, Lead: e.Lead, Start: uint64(e.Start),
+			End: uint64(e.End)}
+		switch e.Kind {
+		case dag.Mem:
+			s.Part = sim.PathMemory
+		case dag.IO:
+			s.Part = sim.PathStorage
+		}
+		r.Steps = append(r.Steps, s)
+	}
+	return r
 }

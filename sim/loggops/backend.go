@@ -34,7 +34,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".viz"}}
+	return sim.Traits{Timelines: []string{".viz"}, Path: b.model == Strict}
 }
 
 func (b *backend) Params() param.Set {
@@ -189,7 +189,10 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	result, err := c.replay.Run(Options{Context: o.Context, Params: b.params, Noise: b.noise, Timeline: o.Timeline,
-		Threads: o.Threads, Progress: o.Progress})
+		Threads: o.Threads, Progress: o.Progress, Path: o.Path != nil && b.model == Strict})
+	if err == nil && result.Path != nil {
+		result.Add(result.Path.Section(o.Path))
+	}
 	if err != nil {
 		result = &sim.Result{Backend: Backend.Name, Model: string(b.model), Params: b.params.values()}
 	} else if c.adviser != nil && result.Complete {

@@ -19,6 +19,7 @@ type Options struct {
 	Params   Params
 	Noise    *NoiseTrace  // nil: none
 	Timeline sim.Timeline // nil: none
+	Path     bool         // record the critical path; strict only
 	Threads  int          // maximum number of threads, which does not change the result; 0: one thread
 
 	Context context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
@@ -119,6 +120,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 		}
 		result.Add(sim.Section{Key: "backend_stats", Value: stats, At: sim.Early})
 	}
+	result.Path = out.path
 	return result, nil
 }
 
@@ -140,5 +142,6 @@ func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 type outcome struct {
 	sim.Outcome
 	noise   []uint64
-	wrapped uint32 // the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
+	path    *sim.Path // nil unless it was recorded
+	wrapped uint32    // the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
 }

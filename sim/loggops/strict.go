@@ -40,6 +40,9 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Path {
+		wire.record(engine.RecordPath(), p)
+	}
 	engine.SetProgress(o.Progress)
 	engine.SetContext(o.Context)
 	out, err := engine.Run()
@@ -49,6 +52,9 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	result := &outcome{Outcome: *out, wrapped: sim.NoOp}
 	if noise != nil {
 		result.noise = noise.injected
+	}
+	if o.Path {
+		result.path = engine.Path()
 	}
 	return result, nil
 }
@@ -62,6 +68,9 @@ type wire struct {
 	nics         []int   // by rank: index in free of its first NIC
 	nodes        []int32 // by rank: its node, whose NICs it shares; nil: ranks have NICs of their own
 	free         []nicFree
+
+	eager  uint64    // size of the largest message that does not wait for its receive
+	queues *nicOrder // nil without a critical path
 }
 
 // nicFree is the time from which a NIC can send, and the time from which it can receive.
@@ -90,7 +99,8 @@ func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
 		return nil, err
 	}
 	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte,
-		single: p.NICs <= 1 && nodes == nil, nics: nics, nodes: nodes, free: make([]nicFree, nics[p.Ranks()])}, nil
+		single: p.NICs <= 1 && nodes == nil, nics: nics, nodes: nodes, free: make([]nicFree, nics[p.Ranks()]),
+		eager: uint64(params.S)}, nil
 }
 
 // local reports whether the ranks of a message share their NICs, so that it uses none.
@@ -115,13 +125,13 @@ func (w *wire) Ordered() bool {
 // Eager sends the message as soon as its NIC is free.
 func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), later(w.inject(op, t, w.perByte.beyondFirst(op.Size)), w.latency), eagerArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, w.perByte.beyondFirst(op.Size), false), w.latency), eagerArrives, m)
 }
 
 // Request sends a message of one byte, which waits for the NIC like other messages.
 func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), later(w.inject(op, t, 0), w.latency), requestArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, 0, true), w.latency), requestArrives, m)
 }
 
 // Grant sends a reply, which takes L and does not occupy the NIC.
@@ -140,7 +150,7 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	case grantArrives:
 		op := a.Op(m)
 		bytes := w.perByte.beyondFirst(op.Size)
-		first := w.inject(op, a.Now(), bytes)
+		first := w.inject(m, op, a.Now(), bytes, false)
 		a.Sent(m, later(first, bytes))
 		a.Schedule(uint32(op.Peer), later(first, w.latency), dataArrives, m)
 	case dataArrives:
@@ -148,13 +158,18 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// inject occupies the sending side of a send's NIC from time t, or from when it is free, and returns that time.
-func (w *wire) inject(op *sim.Op, t, bytes uint64) uint64 {
+// inject occupies the sending side of the NIC of send m from time t, or from when it is free, and returns that time. The
+// bytes are those of the message or of its request.
+func (w *wire) inject(m uint32, op *sim.Op, t, bytes uint64, request bool) uint64 {
 	if w.local(op) {
 		return t
 	}
-	free := &w.free[w.nics[op.Rank]+int(op.NIC)].send
+	nic := w.nics[op.Rank] + int(op.NIC)
+	free := &w.free[nic].send
 	first := max(t, *free)
+	if w.queues != nil {
+		w.queues.sends(nic, m, request, *free > t)
+	}
 	*free = later(later(first, w.gap), bytes)
 	return first
 }
@@ -174,8 +189,12 @@ func (w *wire) deliver(a *sim.Actor, m uint32) {
 		a.Deliver(m, a.Now()-w.latency, later(a.Now(), bytes))
 		return
 	}
-	free := &w.free[w.nics[op.Peer]+int(op.NIC)].recv
+	nic := w.nics[op.Peer] + int(op.NIC)
+	free := &w.free[nic].recv
 	first := max(a.Now(), *free)
+	if w.queues != nil {
+		w.queues.receives(nic, m, *free > a.Now())
+	}
 	*free = later(later(first, w.gap), bytes)
 	a.Deliver(m, a.Now()-w.latency, later(first, bytes))
 }

@@ -61,7 +61,7 @@ func newBackend() *backend {
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Nodes: true}
+	return sim.Traits{Nodes: true, Path: b.params.Coupling.Rules != CompatATLAHS}
 }
 
 func (b *backend) Check(env *sim.Env) (err error) {
@@ -233,6 +233,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
 		Warn: c.warn, Given: c.env.IsGiven, From: b.from, Until: b.until, Bins: b.bins, labels: c.labels,
+		Path: o.Path != nil && c.rules != CompatATLAHS,
 	}
 	if err := b.params.Check(); err != nil {
 		return failed, err
@@ -258,6 +259,9 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		result.Params = append(result.Params, sim.Value{Name: "fail", Value: b.failTexts})
 	}
 	addSections(result, report, b.maxFlows, c.env.IsGiven("fct-bins"))
+	if result.Path != nil {
+		result.Add(result.Path.Section(o.Path))
+	}
 	result.AddSharedNICs(c.nodes)
 	return result, nil
 }

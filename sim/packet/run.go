@@ -31,6 +31,7 @@ type Options struct {
 	Failures  []Failure
 
 	Timeline sim.Timeline    // nil: no timeline
+	Path     bool            // record the critical path; not with CompatATLAHS
 	Progress func(ops int64) // if not nil, called periodically with the number of ops since the last call
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
@@ -186,10 +187,11 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	n.observe(o.Timeline, p.Unit)
 	warnBefore(p, n, &o)
 	var out *sim.Outcome
+	var path *sim.Path
 	if r.rules == CompatATLAHS {
 		out, err = runATLAHS(p, n, &o)
 	} else {
-		out, err = runEngine(p, n, &o)
+		out, path, err = runEngine(p, n, &o)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -199,13 +201,14 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	result.Finished(started)
 	result.Backend, result.Model, result.Params = Backend.Name, o.Params.Transport, o.Params.values()
 	result.Settings = o.Params.String()
+	result.Path = path
 	report := newReport(p, n, &o)
 	warnAfter(report, n, &o, r.flows)
 	return result, report, nil
 }
 
-// runEngine replays on the engine.
-func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
+// runEngine replays on the engine. It returns the critical path if the options ask for it.
+func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, *sim.Path, error) {
 	rules := o.Params.Coupling.Rules
 	c := &coupling{program: p, n: n, placement: o.Placement, params: &o.Params.Coupling,
 		quirks: couplingQuirksOf(rules)}
@@ -230,19 +233,25 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	}
 	e, err := sim.NewEngine(p, host, c, o.Timeline, 1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if o.Path {
+		e.RecordPath()
 	}
 	e.SetProgress(o.Progress)
 	e.SetContext(o.Context)
 	n.driver = c
 	out, err := e.Run()
 	if err = cmp.Or(err, n.err); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.stopped {
 		out.Aborted = fmt.Sprintf("the run stopped at --end %v", o.Params.End)
 	}
-	return out, nil
+	if o.Path {
+		return out, e.Path(), nil
+	}
+	return out, nil, nil
 }
 
 // flowNumbers returns a number for each message, from 1. htsim numbers flows by their line in the connection matrix,

@@ -63,3 +63,20 @@ func (n *Names) Kept(comm int32, k int64) (number int64, ok bool) {
 	}
 	return 0, false
 }
+
+// NamesIn returns a function that returns the name of an op of the lowered trace and, for a message of a lowered
+// collective, name and number of the collective, otherwise the number -1. n and t may be nil.
+func (n *Names) NamesIn(t *dag.Trace) func(rank, op int) (name string, number int64) {
+	if t == nil {
+		return nil
+	}
+	return func(rank, op int) (string, int64) {
+		r := t.Ranks[rank]
+		if kind := r.Kind[op]; kind == dag.Send || kind == dag.Recv {
+			if name, number, ok := n.Of(r.Tag.At(op)); ok {
+				return name, number
+			}
+		}
+		return r.Name.At(op), -1
+	}
+}

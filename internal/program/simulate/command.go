@@ -41,7 +41,7 @@ type options struct {
 	compare                  bool
 	compared                 bool   // --diff
 	report                   string // file of the page; "": none
-	breakdown                bool
+	breakdown, criticalPath  bool
 	points, results, summary string // files of tables
 	lists                    []bool // --list-* flags, by listing of the registry
 }
@@ -94,6 +94,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	manual.Section(cmd, "Common flags")
 	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.breakdown, "breakdown", false, "divide the time of each rank into parts")
+	flags.BoolVar(&o.criticalPath, "critical-path", false, "print the critical path and its composition")
+	manual.InTopic(cmd, "critical-path", "result")
 	flags.StringVar(&o.csv, "csv", "", "print a `table` as CSV: points, results or summary")
 	flags.Lookup("csv").NoOptDefVal = tables.Names[0]
 	cli.CompleteWith(cmd, "csv", tables.Names)

@@ -157,7 +157,7 @@ func TestIdealUsage(t *testing.T) {
 		{[]string{"--backend", "ideal", "--collective", "allreduce=ring"}, "--collective: the ideal backend"},
 		{[]string{"--backend", "ideal", "--ops", "--critical-path"}, "--ops and --critical-path"},
 		{[]string{"--ops"}, "--ops is for the ideal backend, not for loggops"},
-		{[]string{"--critical-path"}, "--critical-path is for the ideal backend, not for loggops"},
+		{[]string{"--critical-path", "--model", "atlahs"}, "--critical-path: the loggops backend finds no critical path"},
 	} {
 		r := clitest.Run(newCommand, append(c.args, path)...)
 		if r.Status != 2 || r.Stdout != "" || !strings.Contains(r.Stderr, c.want) {

@@ -96,7 +96,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 
 // wantsWhole reports whether the flags require the whole trace in memory.
 func (o *options) wantsWhole() bool {
-	return o.timeline.file != "" || o.lower.Asked() || o.compare
+	return o.timeline.file != "" || o.criticalPath || o.lower.Asked() || o.compare
 }
 
 // measuresIO reports whether the run measures the latencies of storage accesses.
@@ -182,7 +182,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	}
 	r.phases.add("lower", lowering)
 	r.phases.add("compile", compiling)
-	if r.o.timeline.file != "" || r.o.alone || r.measuresIO(trace.Meta) {
+	if r.o.timeline.file != "" || r.o.criticalPath || r.o.alone || r.measuresIO(trace.Meta) {
 		if l.trace, err = memory.ReadTrace(r.p.Context(), source); err != nil {
 			return fail(err)
 		}
@@ -195,10 +195,10 @@ func (r *run) lower(l *loaded, trace *dag.Trace) (dag.Source, error) {
 	source := dag.FromTrace(trace)
 	needed := collective.Selection{Kinds: r.backend.Lowers(source)}
 	lowered, counts, err := collective.LowerNeeded(r.env.Context, source, r.choice, needed)
-	if err == nil && r.o.timeline.file != "" {
+	if err == nil && (r.o.timeline.file != "" || r.o.criticalPath) {
 		l.collectives, err = collective.NamesOf(lowered)
 	}
-	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline.file == "" && !r.o.alone {
+	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline.file == "" && !r.o.criticalPath && !r.o.alone {
 		return lowered, err
 	}
 	whole, err := memory.ReadTrace(r.p.Context(), lowered)

@@ -66,6 +66,7 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 			r.env.Sharing = sim.ShareAlways
 		}
 	}
+	r.env.Path = o.criticalPath
 	if err := r.backend.Check(r.env); err != nil {
 		return nil, cli.FlagError(err)
 	}
@@ -86,6 +87,10 @@ func (r *run) check() (err error) {
 	o, traits := r.o, r.backend.Traits()
 	if err := o.timeline.check(r.kind, traits); err != nil {
 		return err
+	}
+	if o.criticalPath && !traits.Path {
+		return cli.Usagef("--critical-path: the %s backend finds no critical path with these parameters",
+			r.kind.Name)
 	}
 	if o.collective != "" && r.backend.Lowers(nil) == nil {
 		return cli.Usagef("--collective: the %s backend runs collectives itself, without an algorithm", r.kind.Name)
@@ -237,6 +242,9 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	progress := r.p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
 	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true}
+	if r.o.criticalPath {
+		o.Path = &sim.PathOptions{Steps: true, Names: l.collectives.NamesIn(l.trace)}
+	}
 	var out *cli.Output
 	if r.o.timeline.file != "" {
 		var err error
