@@ -187,7 +187,7 @@ func (r *run) simulate() error {
 	r.phases.done("report")
 	r.phases.explain(r.p, l.ops)
 	if !result.Complete {
-		explainIncomplete(r.p, l.name, result)
+		result.Explain(r.p.Info, l.name)
 	}
 	if !complete {
 		return cli.Reported(cli.ExitFailed)
@@ -293,7 +293,7 @@ func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) 
 			return sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add}, progress.Close
 		},
 		Incomplete: func(name string, result *sim.Result) {
-			explainIncomplete(r.p, fmt.Sprintf("%s: job %s alone", l.name, name), result)
+			result.Explain(r.p.Info, fmt.Sprintf("%s: job %s alone", l.name, name))
 		},
 	}
 	if complete, err = alone.Run(together); err != nil {
@@ -430,36 +430,4 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 		return err
 	}
 	return curve.WriteTable(out)
-}
-
-// explainIncomplete prints on stderr the reasons of an incomplete run.
-func explainIncomplete(p *cli.Program, name string, r *sim.Result) {
-	if r.Aborted != "" {
-		p.Info("%s: aborted: %s", name, r.Aborted)
-	}
-	p.Info("%s: incomplete: %s", name, incomplete(r))
-	for _, s := range r.Stuck {
-		op := fmt.Sprintf("op %d (%s)", s.Op, s.Kind)
-		if s.Node != "" {
-			op = fmt.Sprintf("op %d (%s, node %s)", s.Op, s.Kind, s.Node)
-		}
-		p.Info("%s: rank %d %s waits for %s", name, s.Rank, op, s.Waits)
-	}
-	if total := r.NeverRun + max(r.Unmatched.Count(), r.Unended); total > int64(len(r.Stuck)) {
-		p.Info("%s: and %d more", name, total-int64(len(r.Stuck)))
-	}
-	for i := range r.Sections {
-		for _, line := range r.Sections[i].Incomplete {
-			p.Info("%s: %s", name, line)
-		}
-	}
-}
-
-// incomplete returns the counts of ops and messages that did not complete.
-func incomplete(r *sim.Result) string {
-	s := fmt.Sprintf("%d of %d ops never ran, ", r.NeverRun, r.Ops)
-	if r.Unended > 0 {
-		s += fmt.Sprintf("%d more did not complete, ", r.Unended)
-	}
-	return s + fmt.Sprintf("%d messages and receives found no partner", r.Unmatched.Count())
 }
