@@ -55,7 +55,8 @@ func ParseIORecord(attrs string) (r IORecord, ok bool) {
 		return r, false
 	}
 	var known struct{ Read, Write, Unit *int64 }
-	if json.Unmarshal([]byte(attrs), &known) != nil || known.Unit == nil || (known.Read == nil) == (known.Write == nil) {
+	if json.Unmarshal([]byte(attrs), &known) != nil || known.Unit == nil ||
+		(known.Read == nil) == (known.Write == nil) {
 		return r, false
 	}
 	bytes := known.Read

@@ -253,11 +253,11 @@ func (c *curve) warnImprecise(warn func(message string, args ...any)) {
 		switch s := pt.Saturation; {
 		case pt.figures == nil:
 		case s != nil && s.Imprecise > 0:
-			warn("%d of the %d loads of the search with %s routing are not known to --precision %v; use a longer --measure",
-				s.Imprecise, s.Runs, pt.Model, c.b.precision)
+			warn("%d of the %d loads of the search with %s routing are not known to --precision %v; use a longer "+
+				"--measure", s.Imprecise, s.Runs, pt.Model, c.b.precision)
 		case s == nil && pt.Traffic.Load > 0 && (pt.Interval == nil || !pt.Interval.Reached):
-			warn("the mean latency at %s is not known to --precision %v after %d measured cycles; use a longer --measure",
-				c.name(pt), c.b.precision, pt.Cycles)
+			warn("the mean latency at %s is not known to --precision %v after %d measured cycles; use a longer "+
+				"--measure", c.name(pt), c.b.precision, pt.Cycles)
 		}
 	}
 }
@@ -398,8 +398,8 @@ func (c *curve) WriteTable(w io.Writer) error {
 
 // writeSaturation writes a line per routing algorithm.
 func (c *curve) writeSaturation(w io.Writer) {
-	fmt.Fprintln(w, "routing\tzero-load latency\tinterval\tpackets\tsaturation load\tthroughput\tlatency there\tinterval"+
-		"\tpackets\tloads tried\t")
+	fmt.Fprintln(w, "routing\tzero-load latency\tinterval\tpackets\tsaturation load\tthroughput\tlatency there"+
+		"\tinterval\tpackets\tloads tried\t")
 	for i := range c.points {
 		pt := &c.points[i]
 		if pt.figures == nil {
@@ -408,7 +408,8 @@ func (c *curve) writeSaturation(w io.Writer) {
 		}
 		s := pt.Saturation
 		fmt.Fprintf(w, "%s\t%.1f\t%s\t%d\t%.4g\t%.4f\t%.1f\t%s\t%d\t%d\t\n", pt.Model, s.ZeroLoadLatency,
-			s.ZeroLoadInterval, s.ZeroLoadPackets, s.Load, s.Throughput, pt.Packet.Mean, pt.Interval, pt.Packets, s.Runs)
+			s.ZeroLoadInterval, s.ZeroLoadPackets, s.Load, s.Throughput, pt.Packet.Mean, pt.Interval, pt.Packets,
+			s.Runs)
 	}
 }
 

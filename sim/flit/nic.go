@@ -212,7 +212,10 @@ func (n *worker) receive(id uint32, t uint64) {
 		}
 		n.counters.receive(pk, t, end)
 		if n.batch > 0 {
-			n.counters.batches[(t-n.from)/n.batch].add(&batch{packets: 1, total: end - pk.created, flits: uint64(pk.flits)})
+			b := &n.counters.batches[(t-n.from)/n.batch]
+			b.packets++
+			b.total += end - pk.created
+			b.flits += uint64(pk.flits)
 		}
 	}
 	if pk.message != none {

@@ -38,8 +38,8 @@ type Interval struct {
 	Reached   bool    `json:"reached"` // Relative is at most the requested precision
 }
 
-// halfWidth returns the half width of the 95 % confidence interval of the mean of a figure over batches; +Inf if a batch
-// has none.
+// halfWidth returns the half width of the 95 % confidence interval of the mean of a figure over batches; +Inf if a
+// batch has none.
 func halfWidth(all *[numBatches]batch, figure func(b *batch) (v float64, ok bool)) float64 {
 	var pairs [numBatches / 2]batch
 	for i := range all {
@@ -68,7 +68,7 @@ func width(all []batch, t float64, figure func(b *batch) (v float64, ok bool)) f
 
 // latencyWidth returns the half width of the mean packet latency relative to the mean.
 func latencyWidth(r *Report) float64 {
-	w := halfWidth(r.batches, func(b *batch) (float64, bool) { return ratio(float64(b.total), b.packets), b.packets > 0 })
+	w := halfWidth(r.batches, func(b *batch) (float64, bool) { return ratio(b.total, b.packets), b.packets > 0 })
 	if r.Packet.Mean == 0 {
 		return math.Inf(1)
 	}
@@ -183,7 +183,8 @@ func FindSaturation(o SyntheticOptions) (*Saturation, *Report, error) {
 			s.Imprecise++
 		}
 		o.Progress, o.Warn = nil, nil
-		s.ZeroLoad, s.ZeroLoadLatency, s.ZeroLoadPackets, s.ZeroLoadInterval = load, r.Packet.Mean, r.Packets, r.Interval
+		s.ZeroLoad, s.ZeroLoadLatency = load, r.Packet.Mean
+		s.ZeroLoadPackets, s.ZeroLoadInterval = r.Packets, r.Interval
 		if math.Abs(before-r.Packet.Mean) <= o.Precision*r.Packet.Mean || load < lowest {
 			break
 		}

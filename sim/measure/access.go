@@ -295,8 +295,8 @@ func printIO(w io.Writer, byKind, bySize, byHost, byUnit []ioGroup) {
 	header := func(label string) { fmt.Fprintf(w, "\n%s\tnumber\tmean\tp50\tp95\tp99\tp99.9\tmax\n", label) }
 	line := func(label string, g *ioGroup) {
 		s := &g.summary
-		fmt.Fprintf(w, "%s\t%d\t%v\t%v\t%v\t%v\t%v\t%v\n", label, s.Count, Short(dag.Time(math.Round(s.Mean))), Short(s.P50),
-			Short(s.P95), Short(s.P99), Short(s.P999), Short(s.Max))
+		fmt.Fprintf(w, "%s\t%d\t%v\t%v\t%v\t%v\t%v\t%v\n", label, s.Count, Short(dag.Time(math.Round(s.Mean))),
+			Short(s.P50), Short(s.P95), Short(s.P99), Short(s.P999), Short(s.Max))
 	}
 	if len(byKind) > 0 {
 		header("accesses")

@@ -32,7 +32,8 @@ type access struct {
 func (a *access) begin(l *lowering, h *host, r *dag.Rank, i int, number int64) {
 	*a = access{
 		lowering: l, host: h, unit: r.Peer.At(i), address: r.Tag.At(i), bytes: r.Bytes.At(i),
-		write: r.Subkind.At(i) == dag.Write, op: i, first: none, label: a.label[:0], record: a.record[:0], ends: a.ends[:0],
+		write: r.Subkind.At(i) == dag.Write, op: i, first: none,
+		label: a.label[:0], record: a.record[:0], ends: a.ends[:0],
 	}
 	if l.filling {
 		a.label = attr.IOAccess(number).Append(append(a.label, '{'))

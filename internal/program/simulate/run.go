@@ -231,8 +231,8 @@ func (r *run) createAccesses(l *loaded) (*cli.Output, error) {
 	case r.o.accesses == "":
 		return nil, nil
 	case l.trace == nil || !measure.IsStorage(l.trace.Meta):
-		return nil, errors.New("--accesses: the trace has no lowered storage accesses; use a trace of storage accesses " +
-			"and --lower directdrive")
+		return nil, errors.New("--accesses: the trace has no lowered storage accesses; use a trace of storage " +
+			"accesses and --lower directdrive")
 	}
 	return r.p.Create(r.o.accesses, false)
 }
