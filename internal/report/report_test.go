@@ -23,7 +23,8 @@ func result(title string, ranks int) []byte {
 	return fmt.Appendf(nil, `{"run":{"program":"simulate","version":"1","command":["simulate","a b"],"seed":3,`+
 		`"trace":{"name":"x.goal","title":%s,"sha256":"0123456789abcdef","ranks":%d,"ops":24597},`+
 		`"settings":{"L":"1us"},"warnings":["<b>"]},"backend":"packet","params":{"none":null,"on":true,`+
-		`"share":0.0000437},"complete":false,"makespan_ps":%s,"finish_ps":[%s],"never_run":3,"ops":24597,"messages":18446744073709551616,"bytes":1e3,`+
+		`"share":0.0000437},"complete":false,"makespan_ps":%s,"finish_ps":[%s],"never_run":3,"ops":24597,`+
+		`"messages":18446744073709551616,"bytes":1e3,`+
 		`"stuck":[{"rank":0,"op":1,"kind":"recv","waits_for":"a message"}],"fct_ps":{"min":1,"p50":2500,"p99":3},`+
 		`"flows":{"columns":["src","fct_ps"],"rows":[%s]},"ports":{"columns":["port","bytes","utilisation"],"rows":[`+
 		`["a->b",5,0.25],["b->a",50,1]]},"jobs":[{"name":%s,"ranks":1,"start_ps":0,"finish_ps":9,"makespan_ps":9}],`+
@@ -183,6 +184,39 @@ func TestCut(t *testing.T) {
 	got, _ = cut([]byte(`{"a":[`+strings.Repeat(text, 400)+`1],"b":1}`), 5)
 	if string(got) != `{"b":1}` {
 		t.Errorf("a list of long texts: %d bytes", len(got))
+	}
+}
+
+// TestSweep checks the page of a sweep with more points than it has room for.
+func TestSweep(t *testing.T) {
+	var s Sweep
+	for i := range listed + 5 {
+		point := fmt.Sprintf(`{"run":{"program":"simulate","factors":{"L":"%dus","</script>":"a"},"seed":1},`+
+			`"backend":"packet","makespan_ps":%d,"finish_ps":[1,2],"fct_ps":{"p99":%d}}`, i%7, 1000+i, i)
+		if i == 3 {
+			point = `{"run":{"factors":{"L":"3us"}},"backend":"packet","error":"<no>"}`
+		}
+		if err := s.Add([]byte(point)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := s.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`data-from="/report/points">1005<`, `data-from="/report/shown">1000<`,
+		`data-from="/report/failed">1<`, "Point 4 failed: ", "&lt;no&gt;",
+		`data-from="/points/999/makespan_ps" title="1999 ps"`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Count(page.String(), "</script>") != 2 || strings.Contains(page.String(), "finish_ps") {
+		t.Error("unescaped text or lists of points")
 	}
 }
 

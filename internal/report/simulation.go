@@ -44,7 +44,7 @@ func (p *page) heads(title, name value) {
 		p.title = clean(name.text())
 	}
 	if p.title = strings.TrimSpace(p.title); p.title == "" {
-		p.title = "Trace"
+		p.title = "Synthetic traffic"
 	}
 	fmt.Fprintf(&p.head, "<h1><bdi>%s</bdi></h1>\n", escape(short(p.title, 120)))
 	if short(p.title, 120) != p.title {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -28,10 +29,7 @@ func (r *run) checkReport() error {
 		return cli.Usagef("--report: %s: expected a name that ends with .html, or .json for the counts of --lowered",
 			o.report)
 	}
-	if o.sweep != "" {
-		return cli.Usagef("--report FILE.html and --sweep exclude each other")
-	}
-	o.breakdown = true
+	o.breakdown = o.breakdown || o.sweep == ""
 	return r.p.CheckOutput(o.report, false)
 }
 
@@ -65,13 +63,47 @@ func (r *run) page(result *sim.Result) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	return page, r.writePage(page)
+}
+
+func (r *run) writePage(page *report.Report) error {
 	out, err := r.p.Create(r.o.report, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer out.Close()
 	if err := page.WriteHTML(out); err != nil {
-		return nil, err
+		return err
 	}
-	return page, out.Commit()
+	return out.Commit()
+}
+
+// pageOfPoints collects the points of a sweep or load curve for the page of --report.
+type pageOfPoints struct {
+	r     *run
+	sweep report.Sweep
+}
+
+// add adds a point. write writes its JSON document.
+func (s *pageOfPoints) add(write func(w io.Writer) error) error {
+	if s.r.o.report == "" {
+		return nil
+	}
+	var document bytes.Buffer
+	if err := write(&document); err != nil {
+		return err
+	}
+	return s.sweep.Add(document.Bytes())
+}
+
+// commit writes the page, if any.
+func (s *pageOfPoints) commit() error {
+	if s.r.o.report == "" {
+		return nil
+	}
+	page, err := s.sweep.Report()
+	if err != nil {
+		return err
+	}
+	return s.r.writePage(page)
 }

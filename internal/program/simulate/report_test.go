@@ -66,10 +66,9 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for args, message := range map[string]string{
-		"--report x.txt":                    "expected a name that ends with .html",
-		"--report x.html --sweep L=1us,2us": "--report FILE.html and --sweep exclude each other",
-		"--report x.json --lowered y.json":  "--report FILE.json and --lowered exclude each other",
-		"--report x.json":                   "--lowered needs either --lower nccl or --lower of storage",
+		"--report x.txt":                   "expected a name that ends with .html",
+		"--report x.json --lowered y.json": "--report FILE.json and --lowered exclude each other",
+		"--report x.json":                  "--lowered needs either --lower nccl or --lower of storage",
 	} {
 		r := clitest.Run(newCommand, append(strings.Fields(args), trace)...)
 		if r.Status == 0 || !strings.Contains(r.Stderr, message) {

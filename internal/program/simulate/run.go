@@ -92,6 +92,7 @@ func (r *run) check() (err error) {
 		return cli.Usagef("--critical-path: the %s backend finds no critical path with these parameters",
 			r.kind.Name)
 	}
+	o.criticalPath = o.criticalPath || o.report != "" && o.sweep == "" && traits.Path && !r.standsAlone()
 	if o.collective != "" && r.backend.Lowers(nil) == nil {
 		return cli.Usagef("--collective: the %s backend runs collectives itself, without an algorithm", r.kind.Name)
 	}
@@ -216,7 +217,7 @@ func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) 
 	if r.o.breakdown {
 		all = append(all, measure.Breakdown(l.jobs))
 	}
-	if r.o.report != "" {
+	if r.o.report != "" && r.o.sweep == "" {
 		all = append(all, &traffic{})
 	}
 	if l.measured != nil {
@@ -243,7 +244,7 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	defer progress.Close()
 	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true}
 	if r.o.criticalPath {
-		o.Path = &sim.PathOptions{Steps: true, Names: l.collectives.NamesIn(l.trace)}
+		o.Path = &sim.PathOptions{Steps: r.o.flags.Changed("critical-path"), Names: l.collectives.NamesIn(l.trace)}
 	}
 	var out *cli.Output
 	if r.o.timeline.file != "" {
@@ -321,6 +322,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	}
 	defer written.Close()
 	failed, incomplete := 0, 0
+	page := pageOfPoints{r: r}
 	err = s.Run(func(point int, result *sim.Result, err error) error {
 		switch {
 		case err != nil:
@@ -333,7 +335,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		points[point] = nil // releases memory
 		a.AddTo(result, r.o.timing)
 		line := func(w io.Writer) error { return r.writeLine(w, a, result, err) }
-		if err := written.AddFrom(line); err != nil {
+		if err := errors.Join(written.AddFrom(line), page.add(line)); err != nil {
 			return err
 		}
 		if r.o.csv == "" {
@@ -346,7 +348,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(written.Commit(), out.Flush()); err != nil {
+	if err := errors.Join(written.Commit(), page.commit(), out.Flush()); err != nil {
 		return err
 	}
 	if failed+incomplete > 0 {
@@ -415,9 +417,10 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 		return err
 	}
 	defer written.Close()
+	page := pageOfPoints{r: r}
 	for i, a := range runs {
 		line := func(w io.Writer) error { return a.WriteLine(w, points[i].Value) }
-		if err := written.AddFrom(line); err != nil {
+		if err := errors.Join(written.AddFrom(line), page.add(line)); err != nil {
 			return err
 		}
 		if r.o.json {
@@ -426,7 +429,7 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 			}
 		}
 	}
-	if err := written.Commit(); err != nil || r.o.json || r.o.csv != "" {
+	if err := errors.Join(written.Commit(), page.commit()); err != nil || r.o.json || r.o.csv != "" {
 		return err
 	}
 	return curve.WriteTable(out)
