@@ -14,7 +14,8 @@ type causes struct {
 	match []uint64
 }
 
-// lead is the event that an op waited for last: an op, and in the highest three bits what happened to it. 0 is no event.
+// lead is the event that an op waited for last: an op, and in the highest three bits what happened to it. 0 is no
+// event.
 type lead uint32
 
 // Events of a lead.

@@ -13,8 +13,8 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Path is a critical path: a chain of steps from time 0 to the makespan, each of which waited last for the previous one.
-// docs/reference/simulate.md defines it.
+// Path is a critical path: a chain of steps from time 0 to the makespan, each of which waited last for the previous
+// one. docs/reference/simulate.md defines it.
 type Path struct {
 	Unit   dag.Time
 	Steps  []PathStep  // in time order; each begins when the previous one ends
@@ -131,7 +131,8 @@ type namedTime struct {
 // listedNames is the largest number of names and ranks in the section.
 const listedNames = 50
 
-// byName returns the times of the names of the path's ops, the longest first. Ops without a name have that of their kind.
+// byName returns the times of the names of the path's ops, the longest first. Ops without a name have that of their
+// kind.
 func (p *Path) byName(names func(rank, op int) (string, int64)) []namedTime {
 	at := make(map[string]int)
 	var all []namedTime
@@ -343,9 +344,9 @@ func (p *Path) print(w io.Writer, names func(rank, op int) (string, int64)) {
 
 // Tracer is implemented by networks that explain their part of the critical path.
 type Tracer interface {
-	// Trace walks back from the time at which the last byte of message m arrives or, if it leaves, leaves the sender, to
-	// the time at which the path enters the network. It reports the steps in between to w. It returns the message with
-	// which the path enters, and whether the post of its receive made it enter, not the end of its overhead.
+	// Trace walks back from the time at which the last byte of message m arrives or, if it leaves, leaves the sender,
+	// to the time at which the path enters the network. It reports the steps in between to w. It returns the message
+	// with which the path enters, and whether the post of its receive made it enter, not the end of its overhead.
 	Trace(w *PathWalk, m uint32, leaves bool) (message uint32, posted bool)
 }
 

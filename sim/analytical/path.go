@@ -14,8 +14,8 @@ type opCause struct {
 	op   uint32 // receive: the send; collective: number of its instance in engine.lastIssues, plus 1; 0: unknown
 }
 
-// opLead is the event that an op of the same NPU waited for last: the number of an op plus 1, and in the lowest two bits
-// what happened to it. 0 is no event: time 0 or the release time.
+// opLead is the event that an op of the same NPU waited for last: the number of an op plus 1, and in the lowest two
+// bits what happened to it. 0 is no event: time 0 or the release time.
 type opLead uint64
 
 // Events of an opLead.
@@ -81,7 +81,8 @@ func (e *engine) path() *sim.Path {
 	now := e.npus[rank].stats.last
 	step := func(r int32, i uint32, part sim.PathPart, start uint64, lead sim.Lead) {
 		start = min(start, now)
-		p.Steps = append(p.Steps, sim.PathStep{Rank: uint32(r), Op: i, Kind: e.npus[r].g.ops[i].dagKind(), Part: part, Lead: lead,
+		p.Steps = append(p.Steps, sim.PathStep{Rank: uint32(r), Op: i, Kind: e.npus[r].g.ops[i].dagKind(), Part: part,
+			Lead:  lead,
 			Start: start, End: now})
 		now = start
 	}

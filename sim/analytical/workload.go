@@ -40,6 +40,7 @@ func (e *engine) join(r int32, n *npu, i uint32) {
 		i := n.joins[len(n.joins)-1]
 		n.joins = n.joins[:len(n.joins)-1]
 		n.waits[i] = opIssued
+		n.stats.issued++
 		if e.opTimes != nil {
 			e.opTimes[r].issued[i] = e.queue.now
 		}

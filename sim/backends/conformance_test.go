@@ -585,3 +585,19 @@ func checkSwept(t *testing.T, b sim.Backend, name string) {
 		t.Errorf("%s: %q became %q", name, before, after)
 	}
 }
+
+// TestMarkers checks that ops that take no time count as run.
+func TestMarkers(t *testing.T) {
+	b := dag.NewBuilder(2)
+	for rank := range 2 {
+		r := b.Rank(rank)
+		marker := r.Add(dag.Op{Subkind: dag.Marker})
+		r.Add(dag.Op{Subkind: dag.Marker}, r.Add(dag.Op{Duration: dag.Microsecond}, marker))
+	}
+	trace := b.Trace()
+	forAll(t, func(t *testing.T, c *configuration) {
+		if r := c.run(t, trace); !r.Complete || r.NeverRun != 0 || r.Unended != 0 {
+			t.Errorf("complete: %v, %d never ran, %d did not end", r.Complete, r.NeverRun, r.Unended)
+		}
+	})
+}

@@ -298,8 +298,9 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		defer links.Close()
 	}
 	done, report, err := c.replay.Run(Options{Context: o.Context, Network: b.network, Params: b.params,
-		Placement: placement, Timeline: o.Timeline, Path: o.Path != nil, Progress: o.Progress, MaxCycles: uint64(b.maxCycles),
-		Rates: b.rates, Warn: c.warn})
+		Placement: placement, Timeline: o.Timeline, Path: o.Path != nil, Progress: o.Progress,
+		MaxCycles: uint64(b.maxCycles),
+		Rates:     b.rates, Warn: c.warn})
 	if err != nil {
 		return result, err
 	}

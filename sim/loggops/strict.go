@@ -125,7 +125,8 @@ func (w *wire) Ordered() bool {
 // Eager sends the message as soon as its NIC is free.
 func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, w.perByte.beyondFirst(op.Size), false), w.latency), eagerArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, w.perByte.beyondFirst(op.Size), false), w.latency),
+		eagerArrives, m)
 }
 
 // Request sends a message of one byte, which waits for the NIC like other messages.
@@ -158,8 +159,8 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	}
 }
 
-// inject occupies the sending side of the NIC of send m from time t, or from when it is free, and returns that time. The
-// bytes are those of the message or of its request.
+// inject occupies the sending side of the NIC of send m from time t, or from when it is free, and returns that time.
+// The bytes are those of the message or of its request.
 func (w *wire) inject(m uint32, op *sim.Op, t, bytes uint64, request bool) uint64 {
 	if w.local(op) {
 		return t

@@ -198,7 +198,8 @@ func (r *run) lower(l *loaded, trace *dag.Trace) (dag.Source, error) {
 	if err == nil && (r.o.timeline.file != "" || r.o.criticalPath) {
 		l.collectives, err = collective.NamesOf(lowered)
 	}
-	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline.file == "" && !r.o.criticalPath && !r.o.alone {
+	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.o.timeline.file == "" && !r.o.criticalPath &&
+		!r.o.alone {
 		return lowered, err
 	}
 	whole, err := memory.ReadTrace(r.p.Context(), lowered)
