@@ -154,7 +154,8 @@ func (p *Path) byName(names func(rank, op int) (string, int64)) []namedTime {
 		all[i].steps++
 		all[i].ticks += s.End - s.Start
 	}
-	slices.SortStableFunc(all, func(a, b namedTime) int { return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(all, func(a, b namedTime) int { return cmp.Or(cmp.Compare(b.ticks, a.ticks),
+		cmp.Compare(a.name, b.name)) })
 	return all[:min(len(all), listedNames)]
 }
 
@@ -173,7 +174,8 @@ func (p *Path) byRank() []namedTime {
 		all[i].steps++
 		all[i].ticks += s.End - s.Start
 	}
-	slices.SortFunc(all, func(a, b namedTime) int { return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.rank, b.rank)) })
+	slices.SortFunc(all, func(a, b namedTime) int { return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.rank,
+		b.rank)) })
 	return all[:min(len(all), listedNames)]
 }
 
@@ -187,7 +189,8 @@ func (p *Path) Section(o *PathOptions) Section {
 		Rows: []Row{Rowf("critical path", "%d ops, %s", p.Ops(), p.shares())},
 	}
 	if c := p.Counts; c != nil {
-		s.Rows = append(s.Rows, Rowf("sensitivity", "per unit of L %d, o %d, g %d, G %d bytes, O %d bytes", c.L, c.Overhead,
+		s.Rows = append(s.Rows, Rowf("sensitivity", "per unit of L %d, o %d, g %d, G %d bytes, O %d bytes", c.L,
+			c.Overhead,
 			c.Gap, c.GBytes, c.OBytes))
 	}
 	if o.Steps {
@@ -252,7 +255,8 @@ func (j *pathJSON) WriteJSON(w io.Writer) error {
 			if k > 0 && p.Steps[k-1].Part != PathWait {
 				out.WriteByte(',')
 			}
-			fmt.Fprintf(out, `{"rank":%d,"op":%d,"kind":"%s","part":"%s","start_ps":%s,"end_ps":%s,"led_by":"%s"`, s.Rank,
+			fmt.Fprintf(out, `{"rank":%d,"op":%d,"kind":"%s","part":"%s","start_ps":%s,"end_ps":%s,"led_by":"%s"`,
+				s.Rank,
 				s.Op, s.Kind, pathPartNames[s.Part].key, ps(s.Start), ps(s.End), s.Lead)
 			if err := writeName(out, j.o.Names, s); err != nil {
 				return err
@@ -360,7 +364,8 @@ type PathWalk struct {
 // Step adds a step of an op with the given length, which ends where the previous one starts.
 func (w *PathWalk) Step(i uint32, part PathPart, length uint64, l Lead) {
 	p := w.e.p
-	w.path.Steps = append(w.path.Steps, PathStep{Rank: p.Ops[i].Rank, Op: uint32(p.Index(i)), Kind: p.Kind(i), Part: part,
+	w.path.Steps = append(w.path.Steps, PathStep{Rank: p.Ops[i].Rank, Op: uint32(p.Index(i)), Kind: p.Kind(i),
+		Part: part,
 		Lead: l, Start: w.now - length, End: w.now})
 	w.now -= length
 }
@@ -425,7 +430,8 @@ func (w *PathWalk) walk(i uint32, tracer Tracer) {
 			w.span(i, e.host.Busy(op.Size), PathOverhead, leadOf(c.lead[i]))
 			l = w.start(i, c.lead[i])
 		default:
-			w.span(i, op.Size, [...]PathPart{CalcSpan: PathCompute, MemSpan: PathMemory, IOSpan: PathStorage}[workSpan(op)],
+			w.span(i, op.Size, [...]PathPart{CalcSpan: PathCompute, MemSpan: PathMemory,
+				IOSpan: PathStorage}[workSpan(op)],
 				leadOf(c.lead[i]))
 			l = w.start(i, c.lead[i])
 		}
