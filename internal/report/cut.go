@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Lists with more entries than listed are not part of a page, except those with an entry per rank; of these, and of all
-// others, shorter ones are omitted too while the document exceeds maxDocument bytes.
+// Lists with more entries than listed are not part of a page, except those with an entry per rank. While the document
+// exceeds maxDocument bytes, the page also omits long lists with an entry per rank, then all of these, then shorter
+// lists.
 const (
 	listed      = 1000
 	maxDocument = 2_500_000
@@ -17,10 +18,13 @@ const (
 // cut returns a valid JSON document without its long lists and objects, and the names of the members that it omits. An
 // omitted list within a list is empty. ranks is the number of ranks.
 func cut(document []byte, ranks int) (rest []byte, omitted []string) {
-	rest, omitted = without(document, listed, ranks)
-	for limit := listed; len(rest) > maxDocument && limit > 0; {
-		limit /= 10
-		rest, omitted = without(document, limit, -1)
+	for _, pass := range []struct{ limit, kept, most int }{
+		{listed, ranks, maxDocument}, {listed, ranks, maxDocument / 5}, {listed, -1, 0}, {listed / 10, -1, 0},
+		{listed / 100, -1, 0}, {0, -1, 0},
+	} {
+		if rest, omitted = without(document, pass.limit, pass.kept, pass.most); len(rest) <= maxDocument {
+			break
+		}
 	}
 	return rest, omitted
 }
@@ -36,8 +40,9 @@ type open struct {
 	empty   bool // the output has no member yet
 }
 
-// without returns a document without lists and objects of more than limit entries, except those of kept entries.
-func without(document []byte, limit, kept int) (out []byte, omitted []string) {
+// without returns a document without lists and objects of more than limit entries, except those of kept entries and at
+// most most bytes.
+func without(document []byte, limit, kept, most int) (out []byte, omitted []string) {
 	out = make([]byte, 0, min(len(document), 2*maxDocument))
 	var stack []open
 	key := false      // the next text is a name
@@ -79,7 +84,8 @@ func without(document []byte, limit, kept int) (out []byte, omitted []string) {
 			stack = stack[:len(stack)-1]
 			key = false
 			i++
-			if len(stack) == 0 || !done.long && (done.entries <= limit || done.entries == kept) {
+			keep := done.entries <= limit || done.entries == kept && len(out)-done.start <= most
+			if len(stack) == 0 || keep && !done.long {
 				break
 			}
 			in := &stack[len(stack)-1]
