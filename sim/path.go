@@ -154,8 +154,10 @@ func (p *Path) byName(names func(rank, op int) (string, int64)) []namedTime {
 		all[i].steps++
 		all[i].ticks += s.End - s.Start
 	}
-	slices.SortStableFunc(all, func(a, b namedTime) int { return cmp.Or(cmp.Compare(b.ticks, a.ticks),
-		cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(all, func(a, b namedTime) int {
+		return cmp.Or(cmp.Compare(b.ticks, a.ticks),
+			cmp.Compare(a.name, b.name))
+	})
 	return all[:min(len(all), listedNames)]
 }
 
@@ -174,8 +176,10 @@ func (p *Path) byRank() []namedTime {
 		all[i].steps++
 		all[i].ticks += s.End - s.Start
 	}
-	slices.SortFunc(all, func(a, b namedTime) int { return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.rank,
-		b.rank)) })
+	slices.SortFunc(all, func(a, b namedTime) int {
+		return cmp.Or(cmp.Compare(b.ticks, a.ticks), cmp.Compare(a.rank,
+			b.rank))
+	})
 	return all[:min(len(all), listedNames)]
 }
 
