@@ -97,7 +97,7 @@ func (b *backend) Params() param.Set {
 			"or FROM..TO:N; or saturation, which searches for the highest load that the network accepts").
 			Placeholder("loads"),
 		param.Float(&b.precision, "precision", "95 % interval of the mean latency relative to the mean, until which "+
-			"--synthetic measures").Between(0.0001, 0.5).Default("no extension; 0.02 for saturation"),
+			"--synthetic measures").Between(0, 0.5).Default("no extension; 0.02 for saturation"),
 		param.Int(&b.warmup, "warmup", "warm-up cycles before the measurement, for --synthetic"),
 		param.Int(&b.measure, "measure", "measured cycles, for --synthetic"),
 		param.File(&b.plot, "plot", "plot latency and accepted load over --load to a file: .svg, "+

@@ -139,7 +139,7 @@ func TestFlitRoutings(t *testing.T) {
 		{[]string{"--routing", "minimal,min", "--synthetic", "uniform"}, "expected each algorithm once"},
 		{[]string{"--routing", "minimal,none", "--synthetic", "uniform"}, `unknown routing "none"`},
 		{[]string{"--precision", "0.1", "x.goal"}, "--precision needs --synthetic"},
-		{[]string{"--precision", "0", "--synthetic", "uniform"}, "0.0001 to 0.5"},
+		{[]string{"--precision", "0.6", "--synthetic", "uniform"}, "0 to 0.5"},
 		{[]string{"--load", "saturation", "--plot", "x.svg", "--synthetic", "uniform"}, "which has no curve"},
 	} {
 		r := clitest.Run(newCommand, append([]string{"--backend", "flit"}, test.args...)...)
