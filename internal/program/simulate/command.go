@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -254,7 +255,7 @@ func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args
 			return err
 		}
 	}
-	stop, err := startProfile(p, o.profile)
+	stop, err := profile.Start(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile)
 	if err != nil {
 		return err
 	}

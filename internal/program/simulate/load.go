@@ -53,7 +53,7 @@ func (r *run) load() (*loaded, error) {
 		return nil, err
 	}
 	l := &loaded{name: in.Name, format: in.Format.Name, inputs: in.Inputs, close: in.Close}
-	r.phases.done("open")
+	r.phases.Done("open")
 	if err := r.loadSingle(l, in, pass); err != nil {
 		in.Close()
 		return nil, err
@@ -77,7 +77,7 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 		return err
 	}
 	in.DoneReading()
-	r.phases.done("decode")
+	r.phases.Done("decode")
 	before := trace
 	if r.o.lower.Asked() {
 		s, err := pass(dag.FromTrace(trace), in.Name)
@@ -127,7 +127,7 @@ func (r *run) loadJobs(pass cli.Pass) (*loaded, error) {
 		return nil, format.InFile(name, err)
 	}
 	lowers := r.backend.Lowers(dag.FromTrace(trace)) != nil && r.choice.UsesNodes()
-	r.phases.done("decode")
+	r.phases.Done("decode")
 	l := &loaded{name: name, parts: built.Parts, close: func() {}}
 	l.inputs = func() ([]dag.Input, error) { return built.Inputs, nil }
 	if l.measured, err = r.measured(built.Merged, trace); err != nil {
@@ -180,8 +180,8 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 		}
 		return fail(err)
 	}
-	r.phases.add("lower", lowering)
-	r.phases.add("compile", compiling)
+	r.phases.Add("lower", lowering)
+	r.phases.Add("compile", compiling)
 	if r.o.timeline.file != "" || r.o.criticalPath || r.o.alone || r.measuresIO(trace.Meta) {
 		if l.trace, err = memory.ReadTrace(r.p.Context(), source); err != nil {
 			return fail(err)
@@ -227,9 +227,9 @@ func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error 
 	}
 	in.DoneReading()
 	in.WasRead(h.Ops, h.Ranks, reading+compiling)
-	r.phases.add("decode", reading)
-	r.phases.add("lower", 0)
-	r.phases.add("compile", compiling)
+	r.phases.Add("decode", reading)
+	r.phases.Add("lower", 0)
+	r.phases.Add("compile", compiling)
 	l.title, l.ranks, l.ops, l.command = h.Title, h.Ranks, h.Ops, provenance.MadeBy(h.Meta)
 	return nil
 }
@@ -246,8 +246,8 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 	readers := sim.BatchReaders(h) // each alternates between reading and compiling
 	reading = min(took, time.Duration(source.reading.Load())/time.Duration(readers))
 	compiling = took - reading
-	reading += began.Sub(r.phases.last)
-	r.phases.last = now
+	reading += began.Sub(r.phases.Last)
+	r.phases.Last = now
 	return reading, compiling, nil
 }
 

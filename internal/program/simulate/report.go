@@ -33,23 +33,6 @@ func (r *run) checkReport() error {
 	return r.p.CheckOutput(o.report, false)
 }
 
-// traffic is an observer that adds the matrix of the traffic to the result.
-type traffic struct{ matrix *report.Matrix }
-
-func (t *traffic) Begin(l *sim.Layout) { t.matrix = report.NewMatrix(l.Ranks()) }
-
-func (t *traffic) Span(sim.Span) {}
-
-func (t *traffic) Transfer(m sim.Transfer) { t.matrix.Add(int(m.Source), int(m.Target), 1, m.Bytes) }
-
-func (t *traffic) End() error { return nil }
-
-func (t *traffic) Finish(r *sim.Result) {
-	if t.matrix != nil && !t.matrix.Empty() {
-		r.Add(sim.Section{Key: "matrix", Value: t.matrix, At: sim.Detail})
-	}
-}
-
 // page writes the page of --report. It returns nil without one.
 func (r *run) page(result *sim.Result) (*report.Report, error) {
 	if r.o.report == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/jobs"
+	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -29,7 +30,7 @@ type run struct {
 	choice  collective.Choice
 	jobs    *jobs.Jobs
 	grid    [][]param.Setting // nil without a sweep
-	phases  *phases
+	phases  *profile.Phases
 
 	command  provenance.Command
 	about    *provenance.Run // what runs; nil before the trace is loaded
@@ -129,7 +130,7 @@ func (r *run) standsAlone() bool {
 
 // simulate loads the traces, runs them and prints the result.
 func (r *run) simulate() error {
-	r.phases = newPhases()
+	r.phases = profile.NewPhases()
 	l, err := r.load()
 	if err != nil {
 		return err
@@ -147,8 +148,8 @@ func (r *run) simulate() error {
 	}
 	if r.grid != nil {
 		err := r.sweep(l, out)
-		r.phases.done("run")
-		r.phases.explain(r.p, l.ops)
+		r.phases.Done("run")
+		r.phases.Explain(r.p.Explain, l.ops)
 		return err
 	}
 	written, err := r.openTables(out, []*provenance.Run{r.about})
@@ -160,7 +161,7 @@ func (r *run) simulate() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
-	r.phases.done("run")
+	r.phases.Done("run")
 	complete := result.Complete
 	if r.o.alone {
 		allAlone, err := r.alone(l, result)
@@ -168,7 +169,7 @@ func (r *run) simulate() error {
 			return err
 		}
 		complete = complete && allAlone
-		r.phases.done("alone")
+		r.phases.Done("alone")
 	}
 	r.about.Warnings = r.warnings.List()
 	r.about.AddTo(result, r.o.timing)
@@ -185,8 +186,8 @@ func (r *run) simulate() error {
 	if err := r.print(out, l, result, page); err != nil {
 		return err
 	}
-	r.phases.done("report")
-	r.phases.explain(r.p, l.ops)
+	r.phases.Done("report")
+	r.phases.Explain(r.p.Explain, l.ops)
 	if !result.Complete {
 		result.Explain(r.p.Info, l.name)
 	}
@@ -218,7 +219,7 @@ func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) 
 		all = append(all, measure.Breakdown(l.jobs))
 	}
 	if r.o.report != "" && r.o.sweep == "" {
-		all = append(all, &traffic{})
+		all = append(all, measure.Traffic())
 	}
 	if l.measured != nil {
 		all = append(all, l.measured.Compare(l.parts))

@@ -44,8 +44,8 @@ var layers = []layer{
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "standard library only",
-		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/...", "internal/report",
-			"internal/stdout"}},
+		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/...", "internal/profile",
+			"internal/report", "internal/stdout"}},
 }
 
 // unseen lists packages that the image omits, because they are not part of a program.

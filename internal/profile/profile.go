@@ -1,22 +1,29 @@
-package simulate
+// Package profile measures a program for its developers: where it spends time and memory.
+package profile
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
 	"strings"
-
-	"github.com/tracedag/tracedag/internal/cli"
 )
 
-// startProfile starts a profile of this process in the format of go tool pprof: of CPU time or, if the name of the file
-// begins with mem, of the live heap at the end. stop writes it.
-func startProfile(p *cli.Program, path string) (stop func() error, err error) {
+// Output is a file written atomically: Commit makes it visible, Close without Commit discards it.
+type Output interface {
+	io.Writer
+	Commit() error
+	Close()
+}
+
+// Start starts a profile of this process in the format of go tool pprof: of CPU time or, if the name of the file
+// begins with mem, of the live heap at the end. stop writes it. Without a path, both do nothing.
+func Start(create func(path string) (Output, error), path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	out, err := p.Create(path, false)
+	out, err := create(path)
 	if err != nil {
 		return nil, err
 	}
