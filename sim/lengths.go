@@ -48,15 +48,7 @@ func (p *Program) WarnShortReceives(e *Env) {
 	}
 	wild := slices.ContainsFunc(p.ranks, func(f rankFacts) bool { return f.wildcards })
 	sums := par.ForWith(p.Ranks(), func() *uint64 { return new(uint64) }, func(sum *uint64, rank int) {
-		for i := p.Start[rank]; i < p.Start[rank+1]; i++ {
-			if m, ok := p.messageEnd(i, wild); ok {
-				h := lengthHash(m.From, m.To, uint64(m.Tag), m.Size)
-				if !m.Send {
-					h = -h
-				}
-				*sum += h
-			}
-		}
+		*sum += p.sumLengths(rank, wild)
 	})
 	total := uint64(0)
 	for _, sum := range sums {
@@ -72,6 +64,24 @@ func (p *Program) WarnShortReceives(e *Env) {
 			}
 		}
 	})
+}
+
+// sumLengths returns the sum of the hashes of a rank's sends, minus those of its receives.
+func (p *Program) sumLengths(rank int, wild bool) (sum uint64) {
+	ops := p.Ops[p.Start[rank]:p.Start[rank+1]]
+	for i := range ops {
+		switch op := &ops[i]; op.Flags & (IsColl | AnySource | AnyTag) {
+		case IsSend:
+			if !wild || !p.ranks[op.Peer].wildcards {
+				sum += lengthHash(op.Rank, uint32(op.Peer), uint64(op.Match), op.Size)
+			}
+		case IsRecv:
+			if !wild || !p.ranks[op.Rank].wildcards {
+				sum -= lengthHash(uint32(op.Peer), op.Rank, uint64(op.Match), op.Size)
+			}
+		}
+	}
+	return sum
 }
 
 // messageEnd returns an op as the end of a message. It returns false for other ops, for wildcards and, with wild, for
