@@ -2,12 +2,12 @@ package tracefile
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
