@@ -447,8 +447,7 @@ func (w *PathWalk) walk(i uint32, tracer Tracer) {
 
 // leadOf returns the reason of a step that begins with an event.
 func leadOf(l lead) Lead {
-	return map[lead]Lead{noLead: ByRelease, afterEnd: ByDep, afterStart: ByStartDep, afterSpan: ByStream,
-		onArrival: ByMessage, onPost: ByPost}[l.event()]
+	return [...]Lead{ByRelease, ByDep, ByStartDep, ByStream, ByMessage, ByPost}[l>>opBits]
 }
 
 // start returns the event before the start of an op. Without one, it ends the path with the wait for its release.

@@ -38,7 +38,7 @@ type rankSums struct {
 	Calc        report.Sum `json:"calc_ps"`
 }
 
-// shownRanks is the largest number of ranks that a page shows one by one. Of more ranks, it shows mostBytes.
+// shownRanks is the largest number of ranks that a page shows one by one. With more, it shows mostBytes.
 const (
 	shownRanks = 256
 	mostBytes  = 32
