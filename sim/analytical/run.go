@@ -48,7 +48,7 @@ type engine struct {
 	opTimes []opTimes // by NPU; nil: not needed
 	layout  *sim.Layout
 	flights []flight // by message; nil without a timeline
-	// Of each collective of all ranks of a communicator, with a critical path.
+	// lastIssues has an entry per collective of all ranks of a communicator; nil without a critical path.
 	lastIssues []lastIssue
 
 	collectives

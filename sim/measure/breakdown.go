@@ -96,7 +96,7 @@ func (b *breakdown) Span(s sim.Span) {
 
 func (b *breakdown) Transfer(t sim.Transfer) {
 	b.add(t.Source, t.Send, commClass, t.Begun, t.Arrived)
-	if t.Recv != sim.NoOp || t.Source == t.Target {
+	if t.Recv != sim.NoOp {
 		b.add(t.Target, t.Recv, commClass, t.Begun, t.Arrived)
 	} else {
 		b.ranks[t.Target].classes[commClass].add(t.Begun, t.Arrived)
@@ -117,14 +117,14 @@ func (b *breakdown) share(rank, op uint32) *activity {
 	return &b.shares[rank][b.jobs.ranks[rank].place.At(b.layout.Index(rank, op))]
 }
 
-// Parts are the parts of the time of a rank until its finish, in ticks of Unit: their sum is the finish.
-type Parts struct {
+// times are the parts of the time of a rank until its finish, in ticks of Unit: their sum is the finish.
+type times struct {
 	Unit  dag.Time
 	Ticks [parts]uint64
 }
 
-// AppendJSON appends the parts as members of a JSON object, in picoseconds.
-func (p *Parts) members(b []byte) []byte {
+// members appends the parts as members of a JSON object, in picoseconds.
+func (p *times) members(b []byte) []byte {
 	for k, ticks := range p.Ticks {
 		if k > 0 {
 			b = append(b, ',')
@@ -138,8 +138,8 @@ func (p *Parts) members(b []byte) []byte {
 }
 
 // divide returns the parts of the time of an activity until a finish.
-func (a *activity) divide(finish sim.Clock) Parts {
-	p := Parts{Unit: finish.Unit}
+func (a *activity) divide(finish sim.Clock) times {
+	p := times{Unit: finish.Unit}
 	var left [classes][]interval
 	for c := range left {
 		a.classes[c].unite()
@@ -185,7 +185,7 @@ func partOf(active class, comm bool) part {
 // total is a sum of parts in picoseconds, which may exceed the range of dag.Time.
 type total [parts]*big.Int
 
-func (t *total) add(p *Parts) {
+func (t *total) add(p *times) {
 	unit := big.NewInt(int64(p.Unit))
 	for k, ticks := range p.Ticks {
 		if t[k] == nil {
@@ -247,7 +247,7 @@ func (j *jobParts) MarshalJSON() ([]byte, error) {
 }
 
 // rankParts are the parts of all ranks, by rank.
-type rankParts []Parts
+type rankParts []times
 
 // WriteJSON writes a JSON array with an object per rank.
 func (r rankParts) WriteJSON(w io.Writer) error {

@@ -41,8 +41,8 @@ func NamesOf(lowered dag.Source) (*Names, error) {
 	return n, err
 }
 
-// Of returns the name of the collective of a message with the given tag, or its kind if the trace does not name it, and
-// its number as in [Lower]. ok is false if the message belongs to no collective of n.
+// Of returns name and number of the collective of a message with the given tag. The name is the kind if the trace has
+// none; the number is as in [Lower]. ok is false if the message belongs to no collective of n.
 func (n *Names) Of(tag int64) (name string, number int64, ok bool) {
 	if n == nil || tag > n.firstTag {
 		return "", 0, false
