@@ -180,6 +180,7 @@ type RunOptions struct {
 	Progress func(ops int64) // receives the number of ops run since the last call; nil: none
 	Threads  int             // worker threads, which do not change results; 0: one thread
 	Files    bool            // write the files named by parameters
+	Figures  bool            // add the data of figures to the result: distributions, the network, queues over time
 }
 
 // TimelineWriter is implemented by backends that write timelines in formats of their own ([Traits.Timelines]).

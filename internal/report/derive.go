@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	shownRanks  = 256 // the largest number of ranks with a bar each
-	worstRanks  = 32  // above it: the ranks that finish last
-	busiest     = 10  // ports or links listed
-	curvePoints = 512 // of a distribution, at most
+	shownRanks = 256 // the largest number of ranks with a bar each
+	worstRanks = 32  // above it: the ranks that finish last
+	busiest    = 10  // ports or links listed
 )
 
 // derive returns the numbers that a page shows and that the result of a simulation lacks.
@@ -25,9 +24,7 @@ func derive(root value) map[string]any {
 	if links := deriveLinks(root); links != nil {
 		all["busiest"] = links
 	}
-	if curve := deriveCurve(root.get("flows")); curve != nil {
-		all["fct_curve"] = curve
-	}
+	deriveCurves(root, all)
 	return all
 }
 
@@ -161,25 +158,32 @@ func column(table value, prefix string) int {
 	return -1
 }
 
-// deriveCurve returns the distribution of the flow completion times: times, and the share of the flows up to each.
-func deriveCurve(flows value) []any {
-	at := column(flows, "fct_ps")
-	var times []float64
+// deriveCurves adds the distributions of flow completion times and slowdowns to a result that lists its flows but lacks
+// them.
+func deriveCurves(root value, all map[string]any) {
+	if root.get("fct_window").known {
+		return // not all flows count
+	}
+	flows := root.get("flows")
+	fct, delivered, ideal := column(flows, "fct_ps"), column(flows, "delivered_ps"), column(flows, "ideal_ps")
+	var times, slowdowns []float64
 	for _, row := range flows.get("rows").all() {
-		if v := row.at(at); v.isNumber() {
+		if v := row.at(fct); v.isNumber() {
 			times = append(times, v.number())
 		}
+		if took, least := row.at(delivered), row.at(ideal); took.isNumber() && least.number() > 0 {
+			slowdowns = append(slowdowns, took.number()/least.number())
+		}
 	}
-	if len(times) < 2 {
-		return nil
+	for name, numbers := range map[string][]float64{"fct_cdf": times, "slowdown_cdf": slowdowns} {
+		if len(numbers) < 2 || root.get(name).known {
+			continue
+		}
+		slices.Sort(numbers)
+		format := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+		if name == "slowdown_cdf" {
+			format = func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+		}
+		all[name] = NewCurve(numbers, CurvePoints, format)
 	}
-	slices.Sort(times)
-	points := min(len(times), curvePoints)
-	curve := make([]any, points)
-	for i := range curve {
-		k := i * (len(times) - 1) / (points - 1)
-		curve[i] = []any{json.Number(strconv.FormatFloat(times[k], 'f', -1, 64)),
-			json.Number(strconv.FormatFloat(float64(k+1)/float64(len(times)), 'g', 6, 64))}
-	}
-	return curve
 }

@@ -17,7 +17,13 @@ const (
 type drawing struct {
 	marks  strings.Builder
 	height int
-	keys   []struct{ class, name string }
+	keys   []key
+}
+
+// key is an entry of a legend.
+type key struct {
+	class, name string
+	line        bool // of a line; otherwise of an area
 }
 
 // parts are the parts of the time of a rank, in the order of figures, with the class of their color.
@@ -54,15 +60,23 @@ func (d *drawing) legend() string {
 	var b strings.Builder
 	b.WriteString(`<ul class="legend">`)
 	for _, key := range d.keys {
-		fmt.Fprintf(&b, `<li><svg viewBox="0 0 22 14" aria-hidden="true"><rect class="%s" x=".5" y=".5" width="21" `+
-			`height="13" style="stroke:var(--line)"/></svg>%s</li>`, key.class, escape(key.name))
+		mark := fmt.Sprintf(`<rect class="%s" x=".5" y=".5" width="21" height="13" style="stroke:var(--line)"/>`, key.class)
+		if key.line {
+			mark = fmt.Sprintf(`<path class="line %s" d="M0 7H22"/>`, key.class)
+		}
+		fmt.Fprintf(&b, `<li><svg viewBox="0 0 22 14" aria-hidden="true">%s</svg>%s</li>`, mark,
+			escape(short(key.name, 80)))
 	}
 	b.WriteString("</ul>\n")
 	return b.String()
 }
 
 func (d *drawing) key(class, name string) {
-	d.keys = append(d.keys, struct{ class, name string }{class, name})
+	d.keys = append(d.keys, key{class: class, name: name})
+}
+
+func (d *drawing) keyOfLine(class, name string) {
+	d.keys = append(d.keys, key{class: class, name: name, line: true})
 }
 
 // at formats a coordinate.
@@ -250,31 +264,6 @@ func bands(all []value) *drawing {
 	}
 	d.key("wide", "minimum to maximum")
 	d.key("narrow", "middle half; line: median")
-	return d
-}
-
-// curve draws the share of values up to each time.
-func curve(points []value) *drawing {
-	d := &drawing{}
-	a := axis{unit: time, most: points[len(points)-1].at(0).number()}
-	const bottom = 240
-	d.axis(a, bottom)
-	y := func(share float64) float64 { return bottom - (bottom-8)*share }
-	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		fmt.Fprintf(&d.marks, `<path class="grid" d="M%d %sH%d"/><text class="axis" x="%d" y="%s" text-anchor="end">%s`+
-			"</text>\n", labels, at(y(share)), width-right, labels-8, at(y(share)+4), percent.format(share))
-	}
-	d.marks.WriteString(`<path class="curve" d="`)
-	for i, p := range points {
-		x, top := at(a.x(p.at(0).number())), at(y(p.at(1).number()))
-		if i == 0 {
-			fmt.Fprintf(&d.marks, "M%s %s", x, at(y(0)))
-		} else {
-			fmt.Fprintf(&d.marks, "H%s", x)
-		}
-		fmt.Fprintf(&d.marks, "V%s", top)
-	}
-	d.marks.WriteString(`"/>` + "\n")
 	return d
 }
 

@@ -407,51 +407,6 @@ func (p *page) traffic() {
 	p.endSection()
 }
 
-// flows writes the flow completion times.
-func (p *page) flows() {
-	root := p.root
-	fct := root.get("fct_ps")
-	if !fct.known {
-		return
-	}
-	says := new(sentence).add("Half of the flows complete within ").show(fct.get("p50"), time).add(", 99 % within ").
-		show(fct.get("p99"), time)
-	if slow := root.get("slowdown", "p99"); slow.known {
-		says.add("; the slowdown of 99 % is at most ").show(slow, plain)
-	}
-	says.add(".")
-	p.section("flows", "Flows", says)
-	defer p.endSection()
-	values := &table{caption: "Percentiles of flows"}
-	quantiles := []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
-	values.headings = append([]string{"measure"}, quantiles...)
-	for _, m := range []struct {
-		key, name string
-		unit      unit
-	}{{"fct_ps", "FCT at sender", time}, {"delivered_ps", "delivery", time}, {"slowdown", "slowdown", plain}} {
-		if v := root.get(m.key); v.known {
-			line := []string{m.name}
-			for _, q := range quantiles {
-				line = append(line, show(v.get(q), m.unit))
-			}
-			values.rows = append(values.rows, line)
-		}
-	}
-	if points := root.get("report", "fct_curve").all(); len(points) > 1 {
-		p.figure("Share of flows that complete within a time", says, curve(points), values)
-	} else {
-		values.write(&p.body)
-	}
-	if bins := root.get("fct_by_size"); bins.get("rows").len() > 0 {
-		p.folded("By size", columnsOf(bins, "Flow completion times by size"))
-	}
-	if counters := root.get("counters"); counters.known {
-		p.body.WriteString("<details class=\"short\"><summary>Counters</summary><dl>\n")
-		p.list(counters)
-		p.body.WriteString("</dl></details>\n")
-	}
-}
-
 // jobs writes a line per job.
 func (p *page) jobs() {
 	jobs := p.root.get("jobs").all()
@@ -475,21 +430,6 @@ func (p *page) jobs() {
 			{"f0", "makespan", job.get("makespan_ps")}}}
 	}
 	p.figure("Jobs over time", says, bars(all, time), objectsOf(jobs, "Jobs", members...))
-	p.endSection()
-}
-
-// storage writes the latencies of storage accesses.
-func (p *page) storage() {
-	io := p.root.get("io_latency")
-	if !io.known {
-		return
-	}
-	says := new(sentence).add("Storage accesses: ").show(io.get("count"), plain).add(", half of them within ").
-		show(io.get("p50_ps"), time).add(".")
-	p.section("storage", "Storage", says)
-	p.body.WriteString("<dl>\n")
-	p.list(io)
-	p.body.WriteString("</dl>\n")
 	p.endSection()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -34,9 +35,9 @@ func IsStorage(meta dag.Meta) bool {
 // Accesses returns an observer that measures the latency of each storage access lowered to messages: from the start of
 // its first op on its host to the end of its last op. It adds the section "io_latency" and others whose names begin
 // with it. trace is the lowered trace with its attributes. If list is not nil, the observer writes a CSV line per
-// access to it; a write error is the caller's to notice.
-func Accesses(trace *dag.Trace, list io.Writer) Observer {
-	return &accessTimes{trace: trace, list: list, places: make(map[attr.IOAccess]uint32)}
+// access to it; a write error is the caller's to notice. With figures, it also adds distribution functions.
+func Accesses(trace *dag.Trace, list io.Writer, figures bool) Observer {
+	return &accessTimes{trace: trace, list: list, figures: figures, places: make(map[attr.IOAccess]uint32)}
 }
 
 // access is a storage access. Its times are in the backend's unit.
@@ -53,6 +54,7 @@ type access struct {
 type accessTimes struct {
 	trace    *dag.Trace
 	list     io.Writer // nil: none
+	figures  bool
 	places   map[attr.IOAccess]uint32
 	accesses []access
 	op       []uint32 // by op of the program: the place of its access plus 1, and ran; 0: none
@@ -180,6 +182,9 @@ func (a *accessTimes) Finish(r *sim.Result) {
 	add("io_latency_by_host", ioTable(byHost, []string{"host"}, func(t *sim.Table, g *ioGroup) { t.Int(g.number) }))
 	add("io_latency_by_unit", ioTable(byUnit, []string{"unit"}, func(t *sim.Table, g *ioGroup) { t.Int(g.number) }))
 	add("io_latency_histogram", bucketTable(buckets))
+	if a.figures && len(byKind) > 0 {
+		r.Add(sim.Section{Key: "io_latency_cdf", Value: ioCurves(byKind, bySize)})
+	}
 	r.Add(sim.Section{Tables: func(w io.Writer) {
 		printIO(w, byKind, bySize, byHost, byUnit)
 		printBuckets(w, buckets)
@@ -285,6 +290,35 @@ func ioTable(groups []ioGroup, labels []string, label func(*sim.Table, *ioGroup)
 		}
 	}
 	return t
+}
+
+// ioCurve is the distribution function of the latencies of a group.
+type ioCurve struct {
+	Kind  string        `json:"kind"`
+	Size  *string       `json:"size"` // nil: all sizes
+	Count int           `json:"count"`
+	Curve *report.Curve `json:"cdf"`
+}
+
+// ioCurves returns the distribution functions of groups by kind, and by kind and size, whose latencies are ascending.
+func ioCurves(byKind, bySize []ioGroup) (all []ioCurve) {
+	const pointsBySize = 128
+	curve := func(g *ioGroup, points int) *report.Curve {
+		latencies := make([]float64, len(g.latencies))
+		for i, t := range g.latencies {
+			latencies[i] = float64(t)
+		}
+		return report.NewCurve(latencies, points, func(t float64) string { return strconv.FormatInt(int64(t), 10) })
+	}
+	for i := range byKind {
+		g := &byKind[i]
+		all = append(all, ioCurve{g.name, nil, len(g.latencies), curve(g, report.CurvePoints)})
+	}
+	for i := range bySize {
+		g := &bySize[i]
+		all = append(all, ioCurve{g.name, &g.bin.Name, len(g.latencies), curve(g, pointsBySize)})
+	}
+	return all
 }
 
 // ioListed is the largest number of hosts and of units in the human-readable table.

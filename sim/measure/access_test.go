@@ -27,7 +27,7 @@ func accessTrace(n int) *dag.Trace {
 // observe runs accesses of a trace: read k of n from 10 to 11+k ns, and the write from 0 to 5 ns.
 func observe(n int, complete bool) (*sim.Result, string) {
 	var list strings.Builder
-	a := Accesses(accessTrace(n), &list)
+	a := Accesses(accessTrace(n), &list, true)
 	a.Begin(&sim.Layout{Unit: dag.Nanosecond, Start: []uint32{0, 2, uint32(2 + 2*n)}})
 	for k := range uint32(n) {
 		a.Span(sim.Span{Kind: sim.RecvSpan, Rank: 1, Op: 2 + 2*k + 1, Start: 10, End: 11 + uint64(k)})

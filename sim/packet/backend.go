@@ -233,7 +233,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
 		Warn: c.warn, Given: c.env.IsGiven, From: b.from, Until: b.until, Bins: b.bins, labels: c.labels,
-		Path: o.Path != nil && c.rules != CompatATLAHS,
+		Path: o.Path != nil && c.rules != CompatATLAHS, figures: o.Figures,
 	}
 	if err := b.params.Check(); err != nil {
 		return failed, err

@@ -49,8 +49,10 @@ type Report struct {
 	Tiers    []TierReport // from hosts up to cores, and down again
 	Sampled  bool         // queues were sampled
 
-	from, until dag.Time // Options.From and Options.Until
-	labels      *labels  // nil: unknown
+	slowdowns   []float64 // of Slowdown, ascending
+	figures     bool      // Options.figures
+	from, until dag.Time  // Options.From and Options.Until
+	labels      *labels   // nil: unknown
 	program     *sim.Program
 }
 
@@ -131,7 +133,7 @@ type TierReport struct {
 
 // newReport returns the report of a completed run.
 func newReport(p *sim.Program, n *network, o *Options) *Report {
-	r := &Report{Flows: n.records, from: o.From, until: o.Until, labels: o.labels, program: p}
+	r := &Report{Flows: n.records, figures: o.figures, from: o.From, until: o.Until, labels: o.labels, program: p}
 	slices.SortStableFunc(r.Flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
 	})
@@ -283,7 +285,7 @@ func (r *Report) summarize(o *Options) {
 	if squares > 0 {
 		r.Jain = sum * sum / (float64(len(fct)) * squares)
 	}
-	r.FCTs = fct
+	r.FCTs, r.slowdowns = fct, slowdown
 	r.FCT, r.Delivered = measure.Interpolate(fct), measure.Interpolate(delivered)
 	r.Slowdown = measure.Interpolate(slowdown)
 	for i := range r.Sizes {

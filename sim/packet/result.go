@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -39,6 +40,10 @@ func addSections(result *sim.Result, r *Report, maxFlows int, bins bool) {
 	addDistribution("fct_ps", &r.FCT, picoseconds)
 	addDistribution("delivered_ps", &r.Delivered, picoseconds)
 	addDistribution("slowdown", &r.Slowdown, number6)
+	if r.figures {
+		add("fct_cdf", report.NewCurve(r.FCTs, report.CurvePoints, picoseconds))
+		add("slowdown_cdf", report.NewCurve(r.slowdowns, report.CurvePoints, number6))
+	}
 	add("goodput_gbps", goodput)
 	add("jain_fairness_of_flow_throughput", r.Jain)
 	add("counters", r.Counters)

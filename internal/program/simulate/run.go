@@ -210,7 +210,7 @@ func (r *run) described(l *loaded) (*provenance.Run, error) {
 // observers returns the observers of one run. That of storage accesses lists them in accesses, unless it is nil.
 func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) {
 	if l.trace != nil && r.measuresIO(l.trace.Meta) {
-		all = append(all, measure.Accesses(l.trace, accesses))
+		all = append(all, measure.Accesses(l.trace, accesses, r.o.report != ""))
 	}
 	if l.jobs != nil {
 		all = append(all, l.jobs.Recorder())
@@ -243,7 +243,8 @@ func (r *run) createAccesses(l *loaded) (*cli.Output, error) {
 func (r *run) once(l *loaded) (*sim.Result, error) {
 	progress := r.p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
-	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true}
+	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true,
+		Figures: r.o.report != ""}
 	if r.o.criticalPath {
 		o.Path = &sim.PathOptions{Steps: r.o.flags.Changed("critical-path"), Names: l.collectives.NamesIn(l.trace)}
 	}
