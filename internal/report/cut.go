@@ -12,6 +12,7 @@ const (
 	listed      = 1000
 	maxDocument = 2_500_000
 
+	drawn   = 2000    // longest list of the section of the network that is part of a page, unless the page is too large
 	maxText = 100_000 // bytes of a text; longer ones are null
 )
 
@@ -84,7 +85,11 @@ func without(document []byte, limit, kept, most int) (out []byte, omitted []stri
 			stack = stack[:len(stack)-1]
 			key = false
 			i++
-			keep := done.entries <= limit || done.entries == kept && len(out)-done.start <= most
+			within := limit
+			if len(stack) > 0 && stack[0].name == "network" && limit == listed {
+				within = drawn
+			}
+			keep := done.entries <= within || done.entries == kept && len(out)-done.start <= most
 			if len(stack) == 0 || keep && !done.long {
 				break
 			}

@@ -25,6 +25,9 @@ func derive(root value) map[string]any {
 		all["busiest"] = links
 	}
 	deriveCurves(root, all)
+	if dims := root.get("run", "topology", "dims").len(); dims > 0 {
+		all["dimensions"] = dims
+	}
 	return all
 }
 
@@ -145,7 +148,11 @@ func deriveLinks(root value) map[string]any {
 			used++
 		}
 	}
-	return map[string]any{"columns": table.get("columns").of, "rows": busy, "all": len(rows), "used": used}
+	links := map[string]any{"columns": table.get("columns").of, "rows": busy}
+	if !table.get("shown").known { // all of them
+		links["all"], links["used"] = len(rows), used
+	}
+	return links
 }
 
 // column returns the index of the first column of a table whose name begins so, -1 without one.

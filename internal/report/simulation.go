@@ -347,41 +347,6 @@ func (p *page) list(v value) {
 	}
 }
 
-// network writes the busiest ports or links.
-func (p *page) network() {
-	busy := p.root.get("report", "busiest")
-	if !busy.known {
-		return
-	}
-	use := -1
-	for i, c := range busy.get("columns").all() {
-		if use < 0 && unitOf(c.text()) == percent {
-			use = i
-		}
-	}
-	rows := busy.get("rows").all()
-	name := func(v value) string {
-		if column(busy, "from") == 0 {
-			return v.at(0).text() + "->" + v.at(1).text()
-		}
-		return v.at(0).text()
-	}
-	says := new(sentence).add("The busiest is "+name(rows[0])+", utilized to ").show(rows[0].at(use), percent).
-		add("; ").show(busy.get("used"), plain).add(" of ").show(busy.get("all"), plain).add(" carry traffic.")
-	p.section("network", "Network", says)
-	defer p.endSection()
-	all := make([]bar, len(rows))
-	for i, v := range rows {
-		all[i] = bar{label: clean(name(v)), full: clean(name(v)), parts: []piece{{"f0", "utilization", v.at(use)}}}
-	}
-	p.figure("Utilization of the busiest", says, bars(all, percent), columnsOf(busy, "The busiest"))
-	for _, tiers := range []value{p.root.get("tiers"), p.root.get("backend_stats", "link_use")} {
-		if tiers.get("rows").len() > 0 {
-			p.folded("By tier", columnsOf(tiers, "Ports or links by tier"))
-		}
-	}
-}
-
 // traffic writes the traffic matrix.
 func (p *page) traffic() {
 	matrix := p.root.get("matrix")

@@ -176,6 +176,12 @@ func heading(name string) string {
 		return "exposed local memory"
 	case "ecn_marks":
 		return "ECN marks"
+	case "use":
+		return "utilization"
+	case "back_use":
+		return "utilization in the other direction"
+	case "back_bytes":
+		return "bytes in the other direction"
 	}
 	for _, end := range []string{"_ps_per_byte", "_ps", "_bytes", "_bits_s"} {
 		if cut, found := strings.CutSuffix(name, end); found && cut != "" {

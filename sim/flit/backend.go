@@ -318,6 +318,10 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	done.Topology.Placement = b.placement.String()
 	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables,
 		Units: reportUnits})
+	if o.Figures {
+		traffic := report.traffic(b.network, b.params.FlitBytes)
+		done.Add(sim.Section{Key: "network", Value: topology.NewFigure(b.network, traffic), At: sim.Detail})
+	}
 	if done.Path != nil {
 		done.Add(done.Path.Section(o.Path))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/sim/measure"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // counters are the counts of the measured cycles.
@@ -252,6 +253,28 @@ func (n *worker) reportLinks(r *Report) {
 			kindNames[pt.kind], n.sent[q],
 			ratio(n.sent[q], r.Cycles)})
 	}
+}
+
+// traffic returns the traffic of each port of the network. That of hosts is unknown.
+func (r *Report) traffic(t *topology.Network, flitBytes int) []topology.Traffic {
+	type pair struct{ from, to string }
+	links := make(map[pair][]int) // several between two routers: in the order of both lists
+	for i := range r.Links {
+		k := pair{r.Links[i].From, r.Links[i].To}
+		links[k] = append(links[k], i)
+	}
+	all := make([]topology.Traffic, 2*len(t.Links))
+	for i, p := range t.Ports() {
+		k := pair{t.Name(p.From), t.Name(p.To)}
+		if len(links[k]) == 0 {
+			all[i].Unknown = true
+			continue
+		}
+		l := &r.Links[links[k][0]]
+		links[k] = links[k][1:]
+		all[i] = topology.Traffic{Bytes: l.Flits * uint64(flitBytes), Use: l.Utilization}
+	}
+	return all
 }
 
 func (n *worker) reportVCs(r *Report) {

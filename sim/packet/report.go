@@ -469,6 +469,15 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 	}
 }
 
+// traffic returns the traffic of each port.
+func (r *Report) traffic(t *topology.Network) []topology.Traffic {
+	all := make([]topology.Traffic, 2*len(t.Links))
+	for i := range r.Ports {
+		all[r.Ports[i].Port] = topology.Traffic{Bytes: r.Ports[i].Bytes, Use: r.Ports[i].Utilization}
+	}
+	return all
+}
+
 // count adds a port. Until all ports are added, MeanUtilization is the sum and Imbalance the maximum.
 func (s *TierReport) count(p *PortReport) {
 	s.Ports++
