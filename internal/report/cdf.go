@@ -22,19 +22,27 @@ type curvePoint struct{ number, share float64 }
 // of 1/(points-1), and not at all if there are at most that many different numbers. format returns the JSON of a
 // number.
 func NewCurve(ascending []float64, points int, format func(float64) string) *Curve {
-	c := &Curve{format: format}
-	n := len(ascending)
-	if n == 0 {
-		return c
-	}
-	// ends are the positions behind the last of each different number.
-	var ends []int
-	for i := range ascending {
-		if i+1 == n || ascending[i+1] != ascending[i] {
-			ends = append(ends, i+1)
+	var numbers []float64
+	var counts []int64
+	for i, v := range ascending {
+		if i == 0 || v != ascending[i-1] {
+			numbers, counts = append(numbers, v), append(counts, 0)
 		}
+		counts[len(counts)-1]++
 	}
-	skipped := n / (points - 1) // between two points
+	return NewCountedCurve(numbers, counts, points, format)
+}
+
+// NewCountedCurve returns the same of different ascending numbers and how often each appears.
+func NewCountedCurve(numbers []float64, counts []int64, points int, format func(float64) string) *Curve {
+	c := &Curve{format: format}
+	ends := make([]int64, len(counts)) // positions behind the last of each number
+	n := int64(0)
+	for i, count := range counts {
+		n += count
+		ends[i] = n
+	}
+	skipped := n / int64(points-1) // between two points
 	if len(ends) <= points {
 		skipped = 0
 	}
@@ -47,7 +55,7 @@ func NewCurve(ascending []float64, points int, format func(float64) string) *Cur
 		if next < len(ends) {
 			share = (share + float64(ends[next-1])) / 2
 		}
-		c.points = append(c.points, curvePoint{ascending[ends[i]-1], share / float64(n)})
+		c.points = append(c.points, curvePoint{numbers[i], share / float64(n)})
 		i = next
 	}
 	return c

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,9 @@ type scaleAxis struct {
 	unit        unit
 	least, most float64
 	log         bool
-	names       []string // of the whole numbers from 0, instead of numbers
+	names       []string  // of the whole numbers from 0, instead of numbers
+	lines       []float64 // numbers marked by lines
+	lineName    string    // before the number of such a line
 }
 
 // fit makes the axis logarithmic if its positive numbers span more than a factor of 50.
@@ -70,8 +73,11 @@ const (
 	chartTop, chartBottom = 12.0, 290.0
 )
 
+// lineStyles is the number of styles of lines.
+const lineStyles = 10
+
 // lineClass returns the class of line i.
-func lineClass(i int) string { return fmt.Sprintf("l%d", i%maxLines) }
+func lineClass(i int) string { return fmt.Sprintf("l%d", i%lineStyles) }
 
 // extend extends the range of an axis to the number.
 func (a *scaleAxis) extend(v float64) {
@@ -90,10 +96,14 @@ func chart(x, y scaleAxis, all []series) *drawing {
 			y.extend(p[1])
 		}
 	}
+	for _, v := range y.lines {
+		y.extend(v * 1.08) // with room for its label
+	}
 	if x.log && x.most <= x.least { // one number
 		x.log = false
 	}
 	d.frame(&x, &y)
+	d.thresholds(&y)
 	last := math.Inf(1) // the place of the last label of a single point
 	for i, s := range all {
 		class := s.class
@@ -138,18 +148,33 @@ func (d *drawing) frame(x, y *scaleAxis) {
 	d.height = int(chartBottom) + 48
 }
 
+// thresholds draws the marked numbers of the vertical axis.
+func (d *drawing) thresholds(y *scaleAxis) {
+	slices.Sort(y.lines)
+	last := math.Inf(1) // label
+	for _, v := range y.lines {
+		top := chartBottom - (chartBottom-chartTop)*y.place(v)
+		fmt.Fprintf(&d.marks, `<path class="threshold" d="M%s %sH%s"/>`, at(chartLeft), at(top), at(chartRight))
+		if last-top >= 14 {
+			last = top
+			fmt.Fprintf(&d.marks, `<text class="halo" x="%s" y="%s" text-anchor="end">%s</text>`+"\n", at(chartRight-4),
+				at(max(top-4, 11)), escape(y.lineName+y.unit.format(v)))
+		}
+	}
+}
+
 // line draws a line, and its points if it has few of them.
 func (d *drawing) line(x, y *scaleAxis, s *series, class string) {
 	left := func(v float64) string { return at(chartLeft + (chartRight-chartLeft)*x.place(v)) }
 	top := func(v float64) string { return at(chartBottom - (chartBottom-chartTop)*y.place(v)) }
 	var path, dots strings.Builder
-	last := ""
+	lastAcross, lastDown := "", ""
 	for i, p := range s.xy {
 		across, down := left(p[0]), top(p[1])
-		if across+" "+down == last {
-			continue // of the same place
+		if down == lastDown && (across == lastAcross || s.steps && i+1 < len(s.xy)) {
+			continue // of the same place or height
 		}
-		last = across + " " + down
+		lastAcross, lastDown = across, down
 		switch {
 		case i == 0 && s.steps:
 			fmt.Fprintf(&path, "M%s %sV%s", across, top(0), down)
@@ -183,8 +208,9 @@ func nameOn(a *scaleAxis, v float64) string {
 func distributions(name string, u unit, curves []value, names []string) *drawing {
 	x, y := scaleAxis{name: name, unit: u}, scaleAxis{name: "share", unit: percent, most: 1}
 	var all []series
+	zero := false
 	for i, curve := range curves {
-		if i == maxLines {
+		if i == lineStyles {
 			break
 		}
 		s := series{steps: true}
@@ -194,9 +220,12 @@ func distributions(name string, u unit, curves []value, names []string) *drawing
 		for _, p := range curve.all() {
 			s.xy = append(s.xy, [2]float64{p.at(0).number(), p.at(1).number()})
 			x.extend(p.at(0).number())
+			zero = zero || p.at(0).number() <= 0
 		}
 		all = append(all, s)
 	}
-	x.fit()
+	if !zero {
+		x.fit()
+	}
 	return chart(x, y, all)
 }

@@ -137,7 +137,7 @@ func (p *page) drawn(network, busy value) {
 var drawnColumns = []string{"link", "from", "to", "rate_bits_s", "bytes", "back_bytes", "use", "back_use"}
 
 // listedLinks is the largest number of links in the table of the drawn network.
-const listedLinks = 100
+const listedLinks = 50
 
 // mostUse returns the utilization of a drawn link, the larger of both directions.
 func mostUse(row value) float64 { return max(row.at(6).number(), row.at(7).number()) }

@@ -16,6 +16,7 @@ func (p *page) simulation() {
 	p.network()
 	p.traffic()
 	p.flows()
+	p.queues()
 	p.jobs()
 	p.storage()
 	p.parameters()

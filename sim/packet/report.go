@@ -49,10 +49,11 @@ type Report struct {
 	Tiers    []TierReport // from hosts up to cores, and down again
 	Sampled  bool         // queues were sampled
 
-	slowdowns   []float64 // of Slowdown, ascending
-	figures     bool      // Options.figures
-	from, until dag.Time  // Options.From and Options.Until
-	labels      *labels   // nil: unknown
+	slowdowns   []float64     // of Slowdown, ascending
+	queues      *queueSection // nil without figures or samples
+	figures     bool          // Options.figures
+	from, until dag.Time      // Options.From and Options.Until
+	labels      *labels       // nil: unknown
 	program     *sim.Program
 }
 
@@ -151,6 +152,9 @@ func newReport(p *sim.Program, n *network, o *Options) *Report {
 		r.Sampled = true
 		r.Counters.Events -= n.sampler.taken
 		n.sampler.finish(r.Last)
+		if o.figures {
+			r.queues = n.queues(o.Network)
+		}
 		if n.observed != nil {
 			n.observed.idle()
 		}

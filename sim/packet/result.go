@@ -65,6 +65,9 @@ func addSections(result *sim.Result, r *Report, maxFlows int, bins bool) {
 	if len(r.Deadlock) > 0 {
 		add("pfc_deadlock", &deadlockSection{r.DeadlockSince, r.Deadlock})
 	}
+	if r.queues != nil {
+		add("queues", r.queues)
+	}
 	add("tiers", tierTable(r))
 	add("ports", portTable(r, listedPorts))
 	if listed {

@@ -23,6 +23,7 @@ type sampler struct {
 	count   uint64 // number of samples up to the last non-empty queue or the last completion, including empty queues
 	queues  []histogram
 	flows   int64        // flows that have started and are not complete
+	history *history     // nil: no figures
 	emit    func(Sample) // if not nil, called for each non-empty queue
 }
 
@@ -30,7 +31,11 @@ func newSampler(o *Options, ports int) *sampler {
 	if o.Sample <= 0 {
 		return nil
 	}
-	return &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), emit: o.OnSample}
+	s := &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), emit: o.OnSample}
+	if o.figures {
+		s.history = newHistory(ports)
+	}
+	return s
 }
 
 // wake starts sampling, which continues until no other event is left.
@@ -59,6 +64,9 @@ func (n *network) sample() {
 		}
 		s.count = n.now/s.period + 1
 		s.queues[i].count(data)
+		if s.history != nil && n.ports[i].host == none {
+			s.history.add(n.now/s.period, i, data)
+		}
 		if s.emit != nil {
 			s.emit(Sample{dag.Time(n.now), i, data, control})
 		}
@@ -133,13 +141,18 @@ func (h *histogram) quantile(values uint64, p float64) float64 {
 	above := uint64(float64(values) * (1 - p)) // number of values that may exceed the result
 	for bucket := len(h.counts) - 1; bucket >= 0; bucket-- {
 		if h.counts[bucket] > above {
-			if bucket < 1<<bucketBits {
-				return float64(bucket)
-			}
-			more := bucket>>bucketBits - 1
-			return float64((uint64(1)<<bucketBits | uint64(bucket)&(1<<bucketBits-1)) << more)
+			return bucketValue(bucket)
 		}
 		above -= h.counts[bucket]
 	}
 	return 0
+}
+
+// bucketValue returns the lowest value of a bucket.
+func bucketValue(bucket int) float64 {
+	if bucket < 1<<bucketBits {
+		return float64(bucket)
+	}
+	more := bucket>>bucketBits - 1
+	return float64((uint64(1)<<bucketBits | uint64(bucket)&(1<<bucketBits-1)) << more)
 }
