@@ -33,14 +33,15 @@ func namedOutput(output string) string {
 	return output
 }
 
-// convertAll converts each input into the folder write.Output, up to jobs inputs concurrently. The files of one trace
-// are one input.
+// convertAll converts each input of the shard into the folder write.Output, up to jobs inputs concurrently. The files
+// of one trace are one input. Other shards may convert theirs at the same time.
 func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) error {
 	names = c.p.DistinctTraces(names, c.read.From)
 	targets, err := c.targets(names, write)
 	if err != nil {
 		return err
 	}
+	names, targets = c.ofShard(names, targets)
 	folder := write.Output
 	_, missing := os.Stat(folder)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -56,7 +57,7 @@ func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) 
 	if len(failed) == 0 {
 		return nil
 	}
-	if missing != nil {
+	if missing != nil && c.shard.Count == 1 { // another shard may be about to write to it
 		os.Remove(folder) // if it is empty
 	}
 	if len(names) > 1 {
@@ -66,6 +67,20 @@ func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) 
 		return cli.Reported(cli.ExitFailed)
 	}
 	return cli.Reported(slices.Max(statuses))
+}
+
+// ofShard returns the inputs of the shard, and their outputs: each n-th of the inputs sorted by name.
+func (c *conversion) ofShard(names []string, targets []*cli.Target) (own []string, to []*cli.Target) {
+	if c.shard.Count == 1 {
+		return names, targets
+	}
+	sorted := slices.Sorted(slices.Values(names))
+	for i, name := range names {
+		if place, _ := slices.BinarySearch(sorted, name); c.shard.Has(place) {
+			own, to = append(own, name), append(to, targets[i])
+		}
+	}
+	return own, to
 }
 
 // convertParallel converts the inputs and returns the exit status of each conversion.

@@ -2,6 +2,7 @@
 package traceconv
 
 import (
+	"os"
 	"runtime"
 	"slices"
 
@@ -10,7 +11,9 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/cluster"
 	"github.com/tracedag/tracedag/internal/jobs"
+	"github.com/tracedag/tracedag/internal/manual"
 )
 
 // New returns the program's command.
@@ -20,6 +23,7 @@ func New(p *cli.Program) *cobra.Command {
 	var write cli.WriteFlags
 	var lowering cli.LowerFlags
 	var planning jobs.PlanFlags
+	var shards cluster.Flags
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
@@ -69,7 +73,14 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				if jobs < 1 {
 					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
 				}
+				if c.shard, err = shards.Shard(os.Getenv); err != nil {
+					return err
+				}
+				p.Args = append(p.Args[:1:1], shards.Without(p.Args[1:])...) // for provenance
 				return c.convertAll(names, write, jobs)
+			}
+			if shards.Given() {
+				return cli.Usagef("--shard is for many inputs: name a folder, as in -o out/")
 			}
 			to, err := p.Target(write)
 			if err != nil {
@@ -83,6 +94,9 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	shards.Register(cmd, "inputs")
+	manual.Topic(cmd, manual.Group{Owner: "shards", Title: "parts of a batch, for tasks of a cluster", Page: shardsPage,
+		File: "docs/reference/cli.md"})
 	flags.StringVar(&c.title, "title", "", "title of the trace")
 	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "inputs converted concurrently")
 	flags.Lookup("jobs").DefValue = "all cores"
@@ -94,6 +108,17 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	return cmd
 }
 
+// shardsPage is the help of shards.
+const shardsPage = `-o FOLDER/ --shard I/N converts one of N parts of the inputs, numbered from 0.
+
+  traceconv -o out/ --shard 3/16 traces/*.goal
+  sbatch --array=0-39 --wrap 'traceconv -o out/ --shard auto --shards 40 traces/*.goal'
+
+Inputs are sorted by name; every task needs the same list. The outputs of all parts are those of one run, byte for byte.
+
+With --shard auto, the number of the task comes from SLURM_ARRAY_TASK_ID, else JOB_COMPLETION_INDEX (Kubernetes), else
+SLURM_PROCID with SLURM_NTASKS as the number of parts (srun).`
+
 // conversion is the work on each input.
 type conversion struct {
 	p       *cli.Program
@@ -103,6 +128,7 @@ type conversion struct {
 	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // edits of a single trace, or nil
 	retitle bool
 	title   string
+	shard   cluster.Shard // of the inputs for a folder
 }
 
 // convert converts one trace. progress counts the bytes read; it may be nil.
