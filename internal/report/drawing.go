@@ -105,13 +105,7 @@ func (a axis) ticks(do func(value float64, label string)) {
 	if most <= 0 || math.IsInf(most, 0) {
 		return
 	}
-	step := math.Pow(10, math.Floor(math.Log10(most)))
-	for _, part := range []float64{0.1, 0.2, 0.5} {
-		if most/(step*part) <= 6 {
-			step *= part
-			break
-		}
-	}
+	step := roundStep(most)
 	for k := 0; float64(k)*step <= most*(1+1e-9) && k < 20; k++ {
 		label := digits(float64(k) * step)
 		if s.name != "" {
@@ -119,6 +113,17 @@ func (a axis) ticks(do func(value float64, label string)) {
 		}
 		do(float64(k)*step*s.value, label)
 	}
+}
+
+// roundStep returns a round distance of two to six ticks on an axis of a length.
+func roundStep(length float64) float64 {
+	step := math.Pow(10, math.Floor(math.Log10(length)))
+	for _, part := range []float64{0.1, 0.2, 0.5} {
+		if length/(step*part) <= 6 {
+			return step * part
+		}
+	}
+	return step
 }
 
 // draw draws the lines and labels of the axis from the top of the drawing to a height.
@@ -274,22 +279,9 @@ const levels = 8
 func heat(rows []value, edge float64, u unit) *drawing {
 	d := &drawing{}
 	n := len(rows)
-	least, most := math.MaxFloat64, 0.0
-	for _, row := range rows {
-		for _, v := range row.all() {
-			if x := v.number(); x > 0 {
-				least, most = min(least, x), max(most, x)
-			}
-		}
-	}
+	bounds, level := levelsOf(rows)
 	const side, left, top = 560.0, 200.0, 40.0
 	cell := side / float64(max(n, 1))
-	level := func(x float64) int {
-		if most <= least {
-			return levels - 1
-		}
-		return min(levels-1, int(levels*math.Log(x/least)/math.Log(most/least)))
-	}
 	var paths [levels]strings.Builder
 	for i, row := range rows {
 		all := row.all()
@@ -313,10 +305,8 @@ func heat(rows []value, edge float64, u unit) *drawing {
 	for i := range paths {
 		if paths[i].Len() > 0 {
 			fmt.Fprintf(&d.marks, "<path class=\"h%d\" d=\"%s\"/>\n", i, paths[i].String())
-			from := least * math.Pow(most/least, float64(i)/levels)
-			to := least * math.Pow(most/least, float64(i+1)/levels)
-			if name := u.format(from); most > least {
-				d.key(fmt.Sprintf("h%d", i), name+" to "+u.format(to))
+			if name := u.format(bounds[i]); bounds[levels] > bounds[0] {
+				d.key(fmt.Sprintf("h%d", i), name+" to "+u.format(bounds[i+1]))
 			} else {
 				d.key(fmt.Sprintf("h%d", i), name)
 			}

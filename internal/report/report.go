@@ -17,24 +17,26 @@ type Report struct {
 	omitted  []string
 	root     value // of the page
 	write    func(p *page)
+	of       subject
 }
 
 // Simulation returns the report of a simulation from the JSON document of its result.
 func Simulation(document []byte) (*Report, error) {
-	return newReport(document, derive, (*page).simulation)
+	return newReport(document, ofRun, derive, (*page).simulation)
 }
 
 // Trace returns the report of a trace from the JSON document of its summary.
 func Trace(document []byte) (*Report, error) {
-	return newReport(document, func(value) map[string]any { return nil }, (*page).trace)
+	return newReport(document, ofTrace, func(value) map[string]any { return nil }, (*page).trace)
 }
 
-func newReport(document []byte, derive func(root value) map[string]any, write func(p *page)) (*Report, error) {
+func newReport(document []byte, of subject, derive func(root value) map[string]any, write func(p *page)) (*Report,
+	error) {
 	root, err := decode(document)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{document: bytes.TrimSpace(document), write: write}
+	r := &Report{document: bytes.TrimSpace(document), write: write, of: of}
 	if derived := derive(root); len(derived) > 0 {
 		member, err := marshal(derived)
 		if err != nil {

@@ -74,19 +74,31 @@ func (s *Sweep) Report() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReport(text, func(value) map[string]any { return nil }, (*page).sweep)
+	return newReport(text, ofSweep, func(value) map[string]any { return nil }, (*page).sweep)
 }
 
-// measures are the results of points that figures show.
-var measures = []struct {
+// measure is a number of points that figures show.
+type measure struct {
 	path []string
 	name string
 	unit unit
-}{
-	{[]string{"makespan_ps"}, "makespan", time}, {[]string{"fct_ps", "p99"}, "99th percentile of the FCT", time},
-	{[]string{"slowdown", "p99"}, "99th percentile of the slowdown", plain},
-	{[]string{"packet_latency", "mean"}, "mean packet latency in cycles", plain},
-	{[]string{"accepted_load"}, "accepted load in flits per cycle and host", plain},
+	in   string // unit of plain numbers
+}
+
+// measures are the results of points that figures show.
+var measures = []measure{
+	{[]string{"makespan_ps"}, "makespan", time, ""}, {[]string{"fct_ps", "p99"}, "99th percentile of the FCT", time, ""},
+	{[]string{"slowdown", "p99"}, "99th percentile of the slowdown", plain, ""},
+	{[]string{"packet_latency", "mean"}, "mean packet latency", plain, "cycles"},
+	{[]string{"accepted_load"}, "accepted load", plain, "flits per cycle and host"},
+}
+
+// heading returns the name with the unit of plain numbers.
+func (m *measure) heading() string {
+	if m.in == "" {
+		return m.name
+	}
+	return m.name + " in " + m.in
 }
 
 // sweep writes the page of a sweep.
@@ -112,7 +124,7 @@ func (p *page) sweep() {
 	}
 	for _, i := range shownMeasures {
 		m := measures[i]
-		values := &table{caption: "Points", headings: append(slices.Clone(names), "seed", m.name)}
+		values := &table{caption: "Points", headings: append(slices.Clone(names), "seed", m.heading())}
 		least, most := value{}, value{}
 		for _, v := range points {
 			line := factorCells(v, names)
@@ -125,9 +137,9 @@ func (p *page) sweep() {
 				most = of
 			}
 		}
-		says := new(sentence).add("The "+m.name+" is from ").show(least, m.unit).add(" to ").show(most, m.unit).add(".")
+		says := new(sentence).add("The "+m.heading()+" is from ").show(least, m.unit).add(" to ").show(most, m.unit).add(".")
 		fmt.Fprintf(&p.body, "<p>%s</p>\n", says.html.String())
-		p.figure(strings.ToUpper(m.name[:1])+m.name[1:], says, lines(points, names, m.path, m.unit), values)
+		p.figure(strings.ToUpper(m.name[:1])+m.heading()[1:], says, lines(points, names, m.path, m.unit), values)
 	}
 	for i, v := range points {
 		if failed := v.get("error"); failed.known {

@@ -35,7 +35,7 @@ type backend struct {
 	cores     int
 	links     string // file name
 
-	synthetic, plot string
+	synthetic       string
 	load            string
 	precision       float64
 	routings        []Routing // given ones; nil: that of params
@@ -100,12 +100,10 @@ func (b *backend) Params() param.Set {
 			"--synthetic measures").Between(0, 0.5).Default("no extension; 0.02 for saturation"),
 		param.Int(&b.warmup, "warmup", "warm-up cycles before the measurement, for --synthetic"),
 		param.Int(&b.measure, "measure", "measured cycles, for --synthetic"),
-		param.File(&b.plot, "plot", "plot latency and accepted load over --load to a file: .svg, "+
-			".png or .pdf"),
 	}
 	set.Find("routing").Synonyms = routingSynonyms
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed", "max-cycles")
-	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure", "plot")
+	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure")
 	set.Under("Output", "ports")
 	return append(set, keys...)
 }
@@ -150,7 +148,7 @@ func (b *backend) Check(env *sim.Env) error {
 	if len(b.routings) > 1 {
 		return param.Needs("routing", "--synthetic for several algorithms")
 	}
-	for _, name := range []string{"load", "precision", "warmup", "measure", "plot"} {
+	for _, name := range []string{"load", "precision", "warmup", "measure"} {
 		if env.IsGiven(name) {
 			return param.Needs(name, "--synthetic")
 		}

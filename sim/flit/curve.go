@@ -30,16 +30,6 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 			return param.Exclude(name, "synthetic")
 		}
 	}
-	if b.plot != "" {
-		if _, err := plotFormat(b.plot); err != nil {
-			return err
-		}
-		if env.CheckOutput != nil {
-			if err := env.CheckOutput(b.plot, true); err != nil {
-				return err
-			}
-		}
-	}
 	t, err := parsePattern(b.synthetic)
 	if err != nil {
 		return param.Errorf("synthetic", "%v", err)
@@ -78,8 +68,6 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 			t.Load, _ = load.Float64()
 			traffic = append(traffic, t)
 		}
-	case b.plot != "":
-		return param.Errorf("plot", "expected several loads, found --load saturation, which has no curve")
 	case b.precision == 0:
 		b.precision = 0.02
 	}
@@ -190,17 +178,6 @@ type curve struct {
 // RunAlone runs synthetic traffic at all loads, several in parallel. A deadlock at one load does not stop the others.
 func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	env = env.OrEmpty()
-	var picture sim.Output
-	if b.plot != "" {
-		var err error
-		if env.Create == nil {
-			return nil, errors.New("--plot: the caller does not support output files")
-		}
-		if picture, err = env.Create(b.plot); err != nil {
-			return nil, err
-		}
-		defer picture.Close()
-	}
 	each := b.warmup + b.measure
 	progress := env.Meter("simulating", each*int64(len(b.points)), "cycles")
 	c := &curve{b, slices.Clone(b.points)}
@@ -232,15 +209,6 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 			cycles := pt.Traffic.Warmup + pt.Traffic.Measure
 			env.Explainf("%s: %d cycles in %.3f s, %.4g cycles/s, %.4g events/s", c.name(pt), cycles, wall,
 				float64(cycles)/wall, float64(pt.Events)/wall)
-		}
-	}
-	if picture != nil {
-		format, _ := plotFormat(b.plot) // checked before
-		if err := plotCurve(picture, format, c.points); err != nil {
-			return nil, fmt.Errorf("drawing %s: %w", b.plot, err)
-		}
-		if err := picture.Commit(); err != nil {
-			return nil, err
 		}
 	}
 	return c, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/profile"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -40,8 +41,8 @@ type options struct {
 	accesses                 string // file name
 	alone                    bool
 	compare                  bool
-	compared                 bool   // --diff
-	report                   string // file of the page; "": none
+	compared                 bool           // --diff
+	outputs                  report.Outputs // page and pictures
 	breakdown, criticalPath  bool
 	points, results, summary string // files of tables
 	lists                    []bool // --list-* flags, by listing of the registry
@@ -108,8 +109,13 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	for _, name := range []string{"timing", "diff", "points", "results", "summary"} {
 		manual.InTopic(cmd, name, "result")
 	}
-	cli.OutputVar(flags, &o.report, "report", "write a page about the run, `FILE`.html")
+	cli.OutputVar(flags, &o.outputs.Page, "report", "write a page about the run, `FILE`.html")
+	o.outputs.Plots.Suggest = param.Suggest
+	for _, name := range o.outputs.Plots.Register(flags) {
+		manual.InTopic(cmd, name, "plot")
+	}
 	p.RegisterSync(flags)
+	manual.InTopic(cmd, "no-sync", "result")
 	o.timeline.register(cmd)
 	cli.OutputVar(flags, &o.accesses, "accesses", "write the latency of each storage access to a CSV `FILE`")
 	manual.InTopic(cmd, "accesses", "result")
@@ -130,6 +136,8 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	})
 	manual.Topic(cmd, manual.Group{Owner: "result", Title: "results, jobs and comparisons", Page: resultPage,
 		File: "docs/reference/simulate.md"})
+	manual.Topic(cmd, manual.Group{Owner: "plot", Title: "pictures of results", Page: report.PlotPage(false),
+		File: "docs/reference/plots.md"})
 	manual.Topic(cmd, manual.Group{Owner: "timeline", Title: "timelines for Perfetto and other viewers",
 		Page: timelinePage, File: "docs/reference/simulate.md"})
 	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })

@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/provenance"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -53,7 +54,7 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 		return nil, err
 	}
 	r.env = &sim.Env{
-		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json || o.report != "",
+		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json || o.outputs.Any(),
 		Jobs:   o.alone || o.compare,
 		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
@@ -70,6 +71,9 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 	r.env.Path = o.criticalPath
 	if err := r.backend.Check(r.env); err != nil {
 		return nil, cli.FlagError(err)
+	}
+	if err := r.checkOutputs(); err != nil {
+		return nil, err
 	}
 	return r, r.check()
 }
@@ -93,7 +97,7 @@ func (r *run) check() (err error) {
 		return cli.Usagef("--critical-path: the %s backend finds no critical path with these parameters",
 			r.kind.Name)
 	}
-	o.criticalPath = o.criticalPath || o.report != "" && o.sweep == "" && traits.Path && !r.standsAlone()
+	o.criticalPath = o.criticalPath || o.outputs.Wants(report.CriticalPath) && traits.Path
 	if o.collective != "" && r.backend.Lowers(nil) == nil {
 		return cli.Usagef("--collective: the %s backend runs collectives itself, without an algorithm", r.kind.Name)
 	}
@@ -179,7 +183,7 @@ func (r *run) simulate() error {
 	if err := written.Commit(); err != nil {
 		return err
 	}
-	page, err := r.page(result)
+	page, err := r.o.outputs.Write(result.WriteJSON)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
@@ -210,15 +214,15 @@ func (r *run) described(l *loaded) (*provenance.Run, error) {
 // observers returns the observers of one run. That of storage accesses lists them in accesses, unless it is nil.
 func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) {
 	if l.trace != nil && r.measuresIO(l.trace.Meta) {
-		all = append(all, measure.Accesses(l.trace, accesses, r.o.report != ""))
+		all = append(all, measure.Accesses(l.trace, accesses, r.o.outputs.Wants(report.Figures)))
 	}
 	if l.jobs != nil {
 		all = append(all, l.jobs.Recorder())
 	}
-	if r.o.breakdown {
+	if r.o.breakdown || r.o.outputs.Wants(report.Breakdown) {
 		all = append(all, measure.Breakdown(l.jobs))
 	}
-	if r.o.report != "" && r.o.sweep == "" {
+	if r.o.outputs.Wants(report.Traffic) {
 		all = append(all, measure.Traffic())
 	}
 	if l.measured != nil {
@@ -244,7 +248,7 @@ func (r *run) once(l *loaded) (*sim.Result, error) {
 	progress := r.p.Progress("simulating", l.ops, "ops")
 	defer progress.Close()
 	o := sim.RunOptions{Context: r.env.Context, Threads: r.o.threads, Progress: progress.Add, Files: true,
-		Figures: r.o.report != ""}
+		Figures: r.o.outputs.Wants(report.Figures)}
 	if r.o.criticalPath {
 		o.Path = &sim.PathOptions{Steps: r.o.flags.Changed("critical-path"), Names: l.collectives.NamesIn(l.trace)}
 	}
@@ -324,7 +328,6 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	}
 	defer written.Close()
 	failed, incomplete := 0, 0
-	page := pageOfPoints{r: r}
 	err = s.Run(func(point int, result *sim.Result, err error) error {
 		switch {
 		case err != nil:
@@ -337,7 +340,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 		points[point] = nil // releases memory
 		a.AddTo(result, r.o.timing)
 		line := func(w io.Writer) error { return r.writeLine(w, a, result, err) }
-		if err := errors.Join(written.AddFrom(line), page.add(line)); err != nil {
+		if err := errors.Join(written.AddFrom(line), r.o.outputs.AddPoint(line)); err != nil {
 			return err
 		}
 		if r.o.csv == "" {
@@ -350,7 +353,7 @@ func (r *run) sweep(l *loaded, out *cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(written.Commit(), page.commit(), out.Flush()); err != nil {
+	if err := errors.Join(written.Commit(), r.o.outputs.WritePoints(), out.Flush()); err != nil {
 		return err
 	}
 	if failed+incomplete > 0 {
@@ -419,10 +422,9 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 		return err
 	}
 	defer written.Close()
-	page := pageOfPoints{r: r}
 	for i, a := range runs {
 		line := func(w io.Writer) error { return a.WriteLine(w, points[i].Value) }
-		if err := errors.Join(written.AddFrom(line), page.add(line)); err != nil {
+		if err := errors.Join(written.AddFrom(line), r.o.outputs.AddPoint(line)); err != nil {
 			return err
 		}
 		if r.o.json {
@@ -431,7 +433,7 @@ func (r *run) writeCurve(out *cli.Output, curve sim.Curve, points []sim.CurvePoi
 			}
 		}
 	}
-	if err := errors.Join(written.Commit(), page.commit()); err != nil || r.o.json || r.o.csv != "" {
+	if err := errors.Join(written.Commit(), r.o.outputs.WritePoints()); err != nil || r.o.json || r.o.csv != "" {
 		return err
 	}
 	return curve.WriteTable(out)

@@ -9,13 +9,15 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/report"
+	"github.com/tracedag/tracedag/param"
 )
 
 // view is the output that the flags select.
 type view struct {
 	ops, matrix, check, stats, diff, json, csv bool
 
-	report string // file of the page; "": none
+	outputs report.Outputs // page and pictures
 
 	filter   filter
 	terminal terminal
@@ -41,7 +43,7 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
   tracecat --diff x.goal x.parquet && echo equal`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := v.checkFlags(cmd, len(args)); err != nil {
+			if err := v.checkFlags(p, cmd, len(args)); err != nil {
 				return err
 			}
 			names, err := p.InputNames(args)
@@ -81,24 +83,30 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 	flags.Lookup("head").DefValue = "0" // prints no default
 	flags.BoolVar(&v.json, "json", false, "print JSON")
 	flags.BoolVar(&v.csv, "csv", false, "print a list of traces as CSV")
-	cli.OutputVar(flags, &v.report, "report", "write a page about the trace, `FILE`.html")
+	cli.OutputVar(flags, &v.outputs.Page, "report", "write a page about the trace, `FILE`.html")
+	v.outputs.Plots.Suggest = param.Suggest
+	for _, name := range v.outputs.Plots.Register(flags) {
+		manual.InTopic(cmd, name, "plot")
+	}
 	v.terminal.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	manual.Section(cmd, "Output")
+	manual.Topic(cmd, manual.Group{Owner: "plot", Title: "pictures of traces", Page: report.PlotPage(true),
+		File: "docs/reference/plots.md"})
 	read.Register(p, cmd)
 	p.AddFormats(cmd)
 	return cmd
 }
 
 // checkFlags returns an error if the flags, or the number of files, do not fit the output.
-func (v *view) checkFlags(cmd *cobra.Command, files int) error {
+func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	for _, name := range filterFlags {
 		if cmd.Flags().Changed(name) && !v.ops {
 			return cli.Usagef("--%s needs --ops", name)
 		}
 	}
-	if err := v.checkReport(files); err != nil {
+	if err := v.checkReport(p, files); err != nil {
 		return err
 	}
 	if v.diff && files != 2 {
@@ -137,7 +145,7 @@ func (v *view) show(p *cli.Program, r *cli.Read) error {
 		sound, err = v.listProblems(p, out.Writer, r)
 	default:
 		s := summarize(r)
-		if v.report != "" {
+		if v.outputs.Any() {
 			if s.reported, err = v.writeReport(p, s, r.Trace); err != nil {
 				return err
 			}

@@ -44,17 +44,30 @@ const (
 	mostBytes  = 32
 )
 
-// checkReport returns an error if the flags and the number of files do not fit --report.
-func (v *view) checkReport(files int) error {
+// checkReport returns an error if the flags and the number of files do not fit --report or --plot, or if their files
+// cannot be written.
+func (v *view) checkReport(p *cli.Program, files int) error {
+	flag, what := "--report", "page"
+	if v.outputs.Page == "" {
+		flag, what = "--plot", "picture"
+	}
+	if err := v.outputs.BeginTrace(); err != nil {
+		return cli.Usagef("%v", err)
+	}
 	switch {
-	case v.report == "":
+	case !v.outputs.Any():
 		return nil
-	case !strings.EqualFold(filepath.Ext(v.report), ".html"):
-		return cli.Usagef("--report: %s: expected a name that ends with .html", v.report)
+	case v.outputs.Page != "" && !strings.EqualFold(filepath.Ext(v.outputs.Page), ".html"):
+		return cli.Usagef("--report: %s: expected a name that ends with .html", v.outputs.Page)
 	case files > 1:
-		return cli.Usagef("--report reads one trace, found %d files", files)
+		return cli.Usagef("%s reads one trace, found %d files", flag, files)
 	case v.ops || v.matrix || v.check || v.diff || v.csv:
-		return cli.Usagef("--report adds a page to the summary: omit --ops, --matrix, --check, --diff and --csv")
+		return cli.Usagef("%s adds a %s to the summary: omit --ops, --matrix, --check, --diff and --csv", flag, what)
+	}
+	for _, name := range v.outputs.Names() {
+		if err := p.CheckOutput(name, true); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -109,28 +122,11 @@ func measure(t *dag.Trace) *reported {
 	return all
 }
 
-// writeReport writes the page.
+// writeReport writes the page and the pictures.
 func (v *view) writeReport(p *cli.Program, s *summary, t *dag.Trace) (*reported, error) {
-	if err := p.CheckOutput(v.report, false); err != nil {
-		return nil, err
-	}
 	with := *s
 	with.reported = measure(t)
-	var document strings.Builder
-	if err := with.writeJSON(&document); err != nil {
-		return nil, err
-	}
-	page, err := report.Trace([]byte(document.String()))
-	if err != nil {
-		return nil, err
-	}
-	out, err := p.Create(v.report, false)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	if err := page.WriteHTML(out); err != nil {
-		return nil, err
-	}
-	return with.reported, out.Commit()
+	v.outputs.Create = func(name string) (report.File, error) { return p.Create(name, false) }
+	_, err := v.outputs.Write(with.writeJSON)
+	return with.reported, err
 }

@@ -31,7 +31,7 @@ type summary struct {
 	Attrs      any              `json:"attrs,omitempty"`
 	Provenance []dag.Provenance `json:"provenance"`
 
-	*reported // with --report
+	*reported // with --report and --plot
 }
 
 // comm is a communicator. Each range is first, first + stride, ...

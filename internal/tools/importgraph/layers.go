@@ -43,7 +43,7 @@ var layers = []layer{
 			"internal/units"}},
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
-	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "standard library only",
+	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "no other packages of the module",
 		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/...", "internal/profile",
 			"internal/report", "internal/stdout"}},
 }

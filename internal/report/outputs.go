@@ -1,0 +1,144 @@
+package report
+
+import (
+	"bytes"
+	"io"
+)
+
+// File is a file that Commit gives its name.
+type File interface {
+	io.Writer
+	Commit() error
+	Close()
+}
+
+// Outputs are the page and the pictures of a result, and the files to which they go.
+type Outputs struct {
+	Page   string // file; "": none
+	Plots  Plots
+	Create func(name string) (File, error)
+
+	of    subject
+	sweep Sweep
+}
+
+// Any reports whether there is a page or a picture.
+func (o *Outputs) Any() bool { return o.Page != "" || len(o.Plots.Files) > 0 }
+
+// Begin returns an error about a picture that the result cannot have: of a sweep, of synthetic traffic (alone), or of a
+// run. given reports whether an option is set.
+func (o *Outputs) Begin(sweep, alone bool, given func(flag string) bool) error {
+	switch {
+	case alone:
+		o.of = ofLoad
+	case sweep:
+		o.of = ofSweep
+	default:
+		o.of = ofRun
+	}
+	return o.Plots.check(o.of, given)
+}
+
+// BeginTrace is Begin for a trace.
+func (o *Outputs) BeginTrace() error {
+	o.of = ofTrace
+	return o.Plots.check(o.of, nil)
+}
+
+// Names returns the names of the files.
+func (o *Outputs) Names() (names []string) {
+	for _, name := range []string{o.Page, o.Plots.Data} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	for _, f := range o.Plots.Files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Wants reports whether the page or a picture needs a feature of a run.
+func (o *Outputs) Wants(f Feature) bool {
+	return o.of == ofRun && (o.Page != "" || o.Plots.wants(o.of)&f != 0)
+}
+
+// Write writes the page and the pictures of the result of a run, whose JSON document write writes. It returns nil
+// without any.
+func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
+	if !o.Any() {
+		return nil, nil
+	}
+	var document bytes.Buffer
+	if err := write(&document); err != nil {
+		return nil, err
+	}
+	read := Simulation
+	if o.of == ofTrace {
+		read = Trace
+	}
+	r, err := read(document.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return r, o.write(r)
+}
+
+// AddPoint adds a point of a sweep or load curve. write writes its JSON document.
+func (o *Outputs) AddPoint(write func(w io.Writer) error) error {
+	if !o.Any() {
+		return nil
+	}
+	var document bytes.Buffer
+	if err := write(&document); err != nil {
+		return err
+	}
+	return o.sweep.Add(document.Bytes())
+}
+
+// WritePoints writes the page and the pictures of all points.
+func (o *Outputs) WritePoints() error {
+	if !o.Any() {
+		return nil
+	}
+	r, err := o.sweep.Report()
+	if err != nil {
+		return err
+	}
+	r.of = o.of
+	return o.write(r)
+}
+
+// write writes the page, the pictures and their numbers.
+func (o *Outputs) write(r *Report) error {
+	if o.Page != "" {
+		if err := o.file(o.Page, r.WriteHTML); err != nil {
+			return err
+		}
+	}
+	var data *PlotData
+	if o.Plots.Data != "" {
+		data = new(PlotData)
+	}
+	for _, f := range o.Plots.Files {
+		if err := o.file(f.Name, func(w io.Writer) error { return r.Plot(w, f, &o.Plots, data) }); err != nil {
+			return err
+		}
+	}
+	if data == nil {
+		return nil
+	}
+	return o.file(o.Plots.Data, data.WriteCSV)
+}
+
+func (o *Outputs) file(name string, write func(w io.Writer) error) error {
+	out, err := o.Create(name)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := write(out); err != nil {
+		return err
+	}
+	return out.Commit()
+}

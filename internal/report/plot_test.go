@@ -1,0 +1,457 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tracedag/tracedag/internal/golden"
+)
+
+// runOf returns the report of a run with ranks whose times have parts.
+func runOf(t *testing.T, title string, ranks int) *Report {
+	t.Helper()
+	var finish, parts, rows []string
+	for rank := range ranks {
+		finish = append(finish, fmt.Sprint(3000*rank+2000))
+		parts = append(parts, fmt.Sprintf(`{"rank":%d,"compute_ps":%d,"exposed_comm_ps":%d,"wait_ps":2000}`, rank, 1000*rank,
+			2000*rank))
+		cells := make([]string, ranks)
+		for k := range cells {
+			cells[k] = fmt.Sprint(1000 * ((rank + k) % 3) * (k + 1))
+		}
+		rows = append(rows, "["+strings.Join(cells, ",")+"]")
+	}
+	return reportOf(t, Simulation, fmt.Sprintf(`{"run":{"trace":{"title":%q}},"makespan_ps":%d,"finish_ps":[%s],`+
+		`"breakdown":[%s],"breakdown_total":{"compute_ps":1,"exposed_comm_ps":1,"wait_ps":1},"matrix":{"ranks_per_row":1,`+
+		`"pairs":1,"bytes":[%s]}}`, title, 3000*ranks, strings.Join(finish, ","), strings.Join(parts, ","),
+		strings.Join(rows, ",")))
+}
+
+func reportOf(t *testing.T, read func([]byte) (*Report, error), document string) *Report {
+	t.Helper()
+	r, err := read([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// pointsOf returns the report of points.
+func pointsOf(t *testing.T, of subject, points ...string) *Report {
+	t.Helper()
+	var s Sweep
+	for _, point := range points {
+		if err := s.Add([]byte(point)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := s.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.of = of
+	return r
+}
+
+// sweepOf returns the report of a sweep over as many factors.
+func sweepOf(t *testing.T, factors int) *Report {
+	t.Helper()
+	var points []string
+	for i := range 60 {
+		all := []string{fmt.Sprintf(`"L":"%dus"`, i%5+1), fmt.Sprintf(`"G":"%dGB/s"`, i/5%3+1), fmt.Sprintf(
+			`"topology":"%c"`, 'a'+i/15%2), fmt.Sprintf(`"</text>":"<%d>"`, i/30)}
+		points = append(points, fmt.Sprintf(`{"run":{"factors":{%s},"seed":%d},"makespan_ps":%d}`, strings.Join(
+			all[:factors], ","), i, 1_000_000*(i+1)))
+	}
+	points = append(points, `{"run":{"factors":{"L":"1us"}},"error":"no"}`)
+	return pointsOf(t, ofSweep, points...)
+}
+
+// loadOf returns the report of synthetic traffic.
+func loadOf(t *testing.T) *Report {
+	t.Helper()
+	var points []string
+	for i := range 8 {
+		points = append(points, fmt.Sprintf(`{"run":{"settings":{"synthetic":"uniform"}},"model":"%s","traffic":{"load":`+
+			`0.%d},"packet_latency":{"mean":%d},"packet_latency_interval":{"half_width":%d},"accepted_load":0.%d}`,
+			[]string{"minimal", "valiant"}[i/4], i%4*2+1, 10*i+10, i, i+1))
+	}
+	return pointsOf(t, ofLoad, points...)
+}
+
+// saturationOf returns the report of searches for saturation.
+func saturationOf(t *testing.T) *Report {
+	t.Helper()
+	const point = `{"model":"%s","traffic":{"load":%g},"packet_latency":{"mean":400},"accepted_load":0.8,"saturation":` +
+		`{"zero_load":0.01,"zero_load_latency":12,"zero_load_interval":{"half_width":0.5}}}`
+	return pointsOf(t, ofLoad, fmt.Sprintf(point, "minimal", 0.8), fmt.Sprintf(point, "adaptive", 0.9))
+}
+
+var longTitle = strings.Repeat("very long ", 1000)
+
+// samples returns results that have a picture of each kind, with odd ones.
+func samples(t *testing.T) map[string][]*Report {
+	t.Helper()
+	odd := []*Report{runOf(t, "", 1), runOf(t, `a < b & "c" </text>`, 3), runOf(t, "\u202eabc \u05e9\u05dc\u05d5\u05dd",
+		65), runOf(t, longTitle, 1024)}
+	big := reportOf(t, Simulation, `{"finish_ps":[9007199254740993,0],"matrix":{"bytes":[[0,1e18],[1,0]],`+
+		`"ranks_per_row":2}}`)
+	idle := reportOf(t, Simulation, `{"makespan_ps":0,"finish_ps":[0,0],"breakdown":[{"wait_ps":0},{"wait_ps":0}],`+
+		`"breakdown_total":{"wait_ps":0},"matrix":{"bytes":[[5]]}}`)
+	load := []*Report{loadOf(t), saturationOf(t)}
+	return map[string][]*Report{
+		"ranks":   append(slices.Clone(odd), big, idle),
+		"matrix":  append(slices.Clone(odd[1:3]), big, idle),
+		"sweep":   {sweepOf(t, 1), sweepOf(t, 2), sweepOf(t, 3), sweepOf(t, 4)},
+		"load":    load,
+		"latency": load,
+	}
+}
+
+// options returns options of pictures from arguments.
+func options(t *testing.T, args ...string) *Plots {
+	t.Helper()
+	var p Plots
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	p.Register(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+// TestPlots draws each kind of pictures from samples in each format, twice.
+func TestPlots(t *testing.T) {
+	begins := map[string]string{"svg": "<?xml", "png": "\x89PNG", "pdf": "%PDF"}
+	all := samples(t)
+	for i := range plots {
+		k := &plots[i]
+		if len(all[k.name]) == 0 {
+			t.Errorf("%s: no sample", k.name)
+		}
+		for n, r := range all[k.name] {
+			for format, begin := range begins {
+				o := options(t, "--plot-size", "12cm:8cm")
+				if n%2 == 1 {
+					o = options(t, "--plot-dark", "--plot-font", "serif:8pt")
+				}
+				var first, again bytes.Buffer
+				var data PlotData
+				f := PlotFile{Kind: k.name, Name: "x." + format}
+				if err := r.Plot(&first, f, o, &data); err != nil {
+					t.Errorf("%s, sample %d: %v", k.name, n, err)
+					break
+				}
+				if err := r.Plot(&again, f, o, nil); err != nil {
+					t.Error(err)
+				}
+				if !bytes.Equal(first.Bytes(), again.Bytes()) {
+					t.Errorf("%s, sample %d: two %s files differ", k.name, n, format)
+				}
+				if !strings.HasPrefix(first.String(), begin) {
+					t.Errorf("%s, sample %d: the %s file begins with %.10q", k.name, n, format, first.String())
+				}
+				if len(data.rows) == 0 || len(data.columns) < 2 {
+					t.Errorf("%s, sample %d: no numbers", k.name, n)
+				}
+			}
+		}
+	}
+}
+
+// TestPlotsInside checks that all marks are between the axes, and that all that is drawn is in the picture.
+func TestPlotsInside(t *testing.T) {
+	for kind, reports := range samples(t) {
+		for n, r := range reports {
+			for _, log := range []string{"", "x", "y", "xy"} {
+				p := plotOf(t, r, kind)
+				if err := p.setLog(log); err != nil {
+					continue
+				}
+				o := options(t)
+				p.title = label(p.title)
+				name := fmt.Sprintf("%s, sample %d, log %q", kind, n, log)
+				marks := 0
+				for _, panel := range p.panels {
+					panel.setRanges()
+					for _, m := range panel.marks {
+						m.extent(func(x, y float64) {
+							marks++
+							if x < panel.x.min && !panel.x.log || x > panel.x.max || y < panel.y.min && !panel.y.log || y > panel.y.max {
+								t.Errorf("%s: a mark at %g, %g is outside of %g..%g, %g..%g", name, x, y, panel.x.min, panel.x.max,
+									panel.y.min, panel.y.max)
+							}
+						})
+					}
+				}
+				if marks == 0 {
+					t.Errorf("%s: no marks", name)
+				}
+				checkInside(t, name, p, o)
+			}
+		}
+	}
+}
+
+func plotOf(t *testing.T, r *Report, kind string) *picture {
+	t.Helper()
+	root, err := decode(r.document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{Report: r, root: root}
+	p := kindOf(kind).draw(s)
+	if p == nil {
+		t.Fatalf("%s: no picture", kind)
+	}
+	if p.title == "" {
+		p.title = s.title()
+	}
+	p.kind = kind
+	return p
+}
+
+// checkInside draws a picture and checks that lines, areas and texts are on the paper.
+func checkInside(t *testing.T, name string, p *picture, o *Plots) {
+	t.Helper()
+	var c recorder.Canvas
+	p.drawTo(draw.NewCanvas(&c, o.Width, o.Height), o.theme())
+	in := func(at vg.Point) bool {
+		const slack = 0.01
+		return at.X >= -slack && at.Y >= -slack && at.X <= o.Width+slack && at.Y <= o.Height+slack
+	}
+	turned := 0
+	for _, action := range c.Actions {
+		switch a := action.(type) {
+		case *recorder.Push:
+			turned++
+		case *recorder.Pop:
+			turned--
+		case *recorder.FillString:
+			if turned > 0 { // the label of a vertical axis, which fit cuts
+				continue
+			}
+			s := o.theme().text
+			s.Font = a.Font
+			if end := (vg.Point{X: a.Point.X + s.Width(a.String), Y: a.Point.Y}); !in(a.Point) || !in(end) {
+				t.Errorf("%s: the text %.40q from %v to %v is cut", name, a.String, a.Point, end)
+			}
+		case *recorder.Stroke:
+			checkPath(t, name, a.Path, in)
+		case *recorder.Fill:
+			checkPath(t, name, a.Path, in)
+		}
+	}
+}
+
+func checkPath(t *testing.T, name string, path vg.Path, in func(at vg.Point) bool) {
+	t.Helper()
+	for _, part := range path {
+		if part.Type != vg.CloseComp && (!in(part.Pos) || math.IsNaN(float64(part.Pos.X+part.Pos.Y))) {
+			t.Errorf("%s: a line to %v", name, part.Pos)
+		}
+	}
+}
+
+// TestPlotFlags checks errors of the flags.
+func TestPlotFlags(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"plot", "x.gif", "expected a name that ends with .svg, .png or .pdf"},
+		{"plot", "nothing=x.svg", `no kind "nothing" of pictures, expected one of `},
+		{"plot", "ranks=.svg", "expected a name"},
+		{"plot", "ranks=x.dot", "only the kind dag"},
+		{"plot", "ranks:a=x.svg", "only the kind sweep"},
+		{"plot-size", "3cm", "expected WIDTH:HEIGHT"},
+		{"plot-size", "3cm:1cm", "expected a length of 2cm to 200cm"},
+		{"plot-size", "NaNcm:9cm", "expected a length"},
+		{"plot-font", "comic", "expected the family sans, serif or mono"},
+		{"plot-font", "sans:100", "expected a size of 4pt to 72pt"},
+		{"plot-log", "z", "expected x, y or xy"},
+	} {
+		var p Plots
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		p.Register(flags)
+		if err := flags.Set(c.flag, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("--%s %s: %v, want %s", c.flag, c.value, err, c.want)
+		}
+	}
+}
+
+// TestPlotFiles checks how pictures are named.
+func TestPlotFiles(t *testing.T) {
+	o := options(t, "--plot", "./a=b.svg", "--plot", "sweep:fct_ps.p99=C.PDF", "--plot", "matrix=d=e.png")
+	want := []PlotFile{{"", "", "./a=b.svg"}, {"sweep", "fct_ps.p99", "C.PDF"}, {"matrix", "", "d=e.png"}}
+	if !slices.Equal(o.Files, want) {
+		t.Errorf("%+v", o.Files)
+	}
+}
+
+// TestPlotData checks the table of plotted numbers.
+func TestPlotData(t *testing.T) {
+	var data PlotData
+	o := options(t)
+	for kind, r := range map[string]*Report{"ranks": runOf(t, "", 2)} {
+		if err := r.Plot(new(bytes.Buffer), PlotFile{Kind: kind, Name: "x.svg"}, o, &data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sweepOf(t, 2).Plot(new(bytes.Buffer), PlotFile{Name: "x.svg"}, o, &data); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := data.WriteCSV(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kind,series,rank,time (ps),L (ps),makespan (ps),", "\r\nranks,exposed communication,1,2000,",
+		"\r\nsweep,G = 1GB/s,,,1000000,23500000,1000000,46000000\r\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q lacks %q", out.String(), want)
+		}
+	}
+}
+
+// TestPlotAxes checks that a logarithmic axis is labelled, and that the unit of times follows their size.
+func TestPlotAxes(t *testing.T) {
+	p := plotOf(t, sweepOf(t, 2), "sweep")
+	panel := p.panels[0]
+	panel.setRanges()
+	if x, y := panel.x.label(), panel.y.label(); x != "L (µs)" || y != "makespan (µs)" {
+		t.Errorf("%q and %q", x, y)
+	}
+	if err := p.setLog("xy"); err != nil {
+		t.Fatal(err)
+	}
+	panel.setRanges()
+	if x, y := panel.x.label(), panel.y.label(); x != "L (logarithmic)" || y != "makespan (logarithmic)" {
+		t.Errorf("%q and %q", x, y)
+	}
+	if err := plotOf(t, runOf(t, "", 2), "ranks").setLog("y"); err == nil {
+		t.Error("an axis of stacked bars is logarithmic")
+	}
+	if err := plotOf(t, reportOf(t, Simulation, `{"finish_ps":[0]}`), "ranks").setLog("y"); err == nil {
+		t.Error("an axis from 0 to 0 is logarithmic")
+	}
+}
+
+// TestPlotGround checks the background of pictures.
+func TestPlotGround(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		red   uint32
+		alpha uint32
+	}{{nil, 0xffff, 0xffff}, {[]string{"--plot-dark"}, 0x1616, 0xffff}, {[]string{"--plot-transparent"}, 0, 0}} {
+		var out bytes.Buffer
+		if err := runOf(t, "", 2).Plot(&out, PlotFile{Name: "x.png"}, options(t, c.args...), nil); err != nil {
+			t.Fatal(err)
+		}
+		image, err := png.Decode(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if red, _, _, alpha := image.At(2, 2).RGBA(); red != c.red || alpha != c.alpha {
+			t.Errorf("%v: red %x, alpha %x", c.args, red, alpha)
+		}
+	}
+}
+
+// TestPlotText checks that texts are escaped, and that no picture has the time at which it was drawn.
+func TestPlotText(t *testing.T) {
+	var svg, pdf bytes.Buffer
+	r := runOf(t, `a < b & "c" </text>`, 3)
+	for format, out := range map[string]*bytes.Buffer{"svg": &svg, "pdf": &pdf} {
+		if err := r.Plot(out, PlotFile{Kind: "ranks", Name: "x." + format}, options(t), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(svg.String(), ">a &lt; b &amp; &#34;c&#34; &lt;/text&gt;</text>") ||
+		!strings.Contains(svg.String(), ">exposed communication</text>") ||
+		!strings.Contains(svg.String(), "Liberation Sans,Arial,") {
+		t.Errorf("%s", svg.String())
+	}
+	dates := regexp.MustCompile(`Date \(D:(\d{8})`).FindAllStringSubmatch(pdf.String(), -1)
+	if len(dates) == 0 {
+		t.Error("no date in the pdf file")
+	}
+	for _, date := range dates {
+		if date[1] != "20000101" {
+			t.Errorf("a date in the pdf file: %v", date)
+		}
+	}
+	if encoded, ok := encode("µs – …"); !ok || encoded != "\xb5s \x96 \x85" {
+		t.Errorf("%q", encoded)
+	}
+	if got := visual("abc \u05e9\u05dc"); got != "abc \u05dc\u05e9" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPlotGolden compares pictures with files.
+func TestPlotGolden(t *testing.T) {
+	for name, r := range map[string]*Report{"sweep": sweepOf(t, 2), "ranks": runOf(t, "three ranks", 3)} {
+		var out bytes.Buffer
+		if err := r.Plot(&out, PlotFile{Kind: name, Name: "x.svg"}, options(t), nil); err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, "testdata/"+name+".svg", out.String())
+	}
+}
+
+// TestExample draws the picture of an example from its table.
+func TestExample(t *testing.T) {
+	const table, name = "../../docs/examples/flit-vef.csv", "../../docs/examples/flit-vef.svg"
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &picture{title: "Variants of three workloads"}
+	for k, series := range rows[0][2:] {
+		p.keys = append(p.keys, fillKey(series, 2*k))
+	}
+	for _, row := range rows[1:] {
+		n := len(p.panels)
+		if n == 0 || p.panels[n-1].title != row[0] {
+			y := plotAxis{of: quantity{name: "relative to the reference"}}
+			p.panels = append(p.panels, &panel{title: row[0], x: plotAxis{of: quantity{name: "variant"}}, y: y})
+			n++
+		}
+		panel := p.panels[n-1]
+		for k, cell := range row[2:] {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			panel.marks = append(panel.marks, &barMarks{name: rows[0][2+k], fill: 2 * k, at: []int{len(panel.x.names)}, wide: 0.2,
+				shift: 0.2 * (float64(k) - 1.5), to: []num{rounded(v)}, size: []num{rounded(v)}})
+		}
+		panel.x.names = append(panel.x.names, row[1])
+	}
+	for _, panel := range p.panels {
+		panel.sameAs = p.panels
+	}
+	var out bytes.Buffer
+	o := options(t, "--plot-size", "24cm:9cm")
+	if err := p.write(&out, "svg", o); err != nil {
+		t.Fatal(err)
+	}
+	checkInside(t, name, p, o)
+	golden.Check(t, name, out.String())
+}
