@@ -18,6 +18,8 @@ type Outputs struct {
 	Plots  Plots
 	Create func(name string) (File, error)
 
+	Numbers map[string]any // further numbers of the page of a run, by name
+
 	of    subject
 	sweep Sweep
 }
@@ -73,9 +75,9 @@ func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
 	if err := write(&document); err != nil {
 		return nil, err
 	}
-	read := Simulation
-	if o.of == ofTrace {
-		read = Trace
+	read := Trace
+	if o.of != ofTrace {
+		read = func(text []byte) (*Report, error) { return Simulation(text, o.Numbers) }
 	}
 	r, err := read(document.Bytes())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // Report is a result with the numbers that its page derives.
@@ -20,9 +21,14 @@ type Report struct {
 	of       subject
 }
 
-// Simulation returns the report of a simulation from the JSON document of its result.
-func Simulation(document []byte) (*Report, error) {
-	return newReport(document, ofRun, derive, (*page).simulation)
+// Simulation returns the report of a simulation from the JSON document of its result. Its page also has the given
+// numbers, by name. A document that already has the member "report" keeps it.
+func Simulation(document []byte, numbers map[string]any) (*Report, error) {
+	return newReport(document, ofRun, func(root value) map[string]any {
+		all := derive(root)
+		maps.Copy(all, numbers)
+		return all
+	}, (*page).simulation)
 }
 
 // Trace returns the report of a trace from the JSON document of its summary.
@@ -37,6 +43,9 @@ func newReport(document []byte, of subject, derive func(root value) map[string]a
 		return nil, err
 	}
 	r := &Report{document: bytes.TrimSpace(document), write: write, of: of}
+	if root.get("report").known {
+		derive = func(value) map[string]any { return nil }
+	}
 	if derived := derive(root); len(derived) > 0 {
 		member, err := marshal(derived)
 		if err != nil {

@@ -172,9 +172,16 @@ func (p *page) makespan() {
 			show(shares.get("wait_share"), percent).add(" waiting")
 	}
 	says.add(".")
+	ideal := root.get("report", "ideal_ps")
+	if ideal.known {
+		says.add(" Without network, it takes ").show(ideal, time).add("; the run takes ").
+			show(root.get("report", "ideal_ratio"), plain).add(" times as long.")
+	}
 	p.section("makespan", "Makespan", says)
 	w := &p.body
 	w.WriteString("<dl>\n" + row("makespan", show(root.get("makespan_ps"), time)))
+	w.WriteString(row("without network", shown(ideal, time)))
+	w.WriteString(row("ratio", shown(root.get("report", "ideal_ratio"), plain)))
 	for _, part := range parts {
 		if v := last.get(part.name); v.number() > 0 {
 			w.WriteString(row(heading(part.name), fmt.Sprintf("%s (%s)", show(v, time),

@@ -44,8 +44,9 @@ type options struct {
 	compared                 bool           // --diff
 	outputs                  report.Outputs // page and pictures
 	breakdown, criticalPath  bool
-	points, results, summary string // files of tables
-	lists                    []bool // --list-* flags, by listing of the registry
+	points, results, summary string    // files of tables
+	lists                    []bool    // --list-* flags, by listing of the registry
+	ideal                    *sim.Kind // backend of lower bounds; nil: none
 }
 
 // New returns a function that returns the program's command with the given backends.
@@ -72,7 +73,9 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	o.flags = flags
 	names := make([]string, len(kinds))
 	for i := range kinds {
-		names[i] = kinds[i].Name
+		if names[i] = kinds[i].Name; names[i] == "ideal" {
+			o.ideal = &kinds[i]
+		}
 	}
 	flags.StringVar(&o.backend, "backend", names[0], "`name` of the simulation backend")
 	cli.CompleteWith(cmd, "backend", names)

@@ -31,6 +31,7 @@ type loaded struct {
 	parts    []measure.Part   // merged traces, with --trace
 	jobs     *measure.Jobs    // nil for a single job
 	measured measure.Measured // recorded times, with --compare
+	ideal    sim.Clock        // makespan without network; 0: unknown
 	close    func()           // closes the input
 
 	collectives *collective.Names // of the trace before their lowering, with --timeline
@@ -237,6 +238,11 @@ func (r *run) compileBatches(l *loaded, in *cli.OpenTrace, h *dag.Header) error 
 // compile compiles the trace while it is read. It returns the wall-clock times of reading, which includes the time
 // since the last phase, and of compiling.
 func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, compiling time.Duration, err error) {
+	if o := r.o; o.outputs.Page != "" && o.sweep == "" && o.ideal != nil && o.ideal != r.kind {
+		if l.ideal, err = measure.Ideal(r.env.Context, o.ideal, source.Source); err != nil {
+			r.p.Explain("no lower bound: %v", err)
+		}
+	}
 	began := time.Now()
 	if l.replay, err = r.backend.Compile(source, r.env); err != nil {
 		return 0, 0, err

@@ -183,6 +183,7 @@ func (r *run) simulate() error {
 	if err := written.Commit(); err != nil {
 		return err
 	}
+	r.o.outputs.Numbers = measure.Bound(result, l.ideal)
 	page, err := r.o.outputs.Write(result.WriteJSON)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
