@@ -86,7 +86,7 @@ func deriveRanks(root value) map[string]any {
 		}
 		shares, ofLast := make(map[string]any), make(map[string]any)
 		for _, name := range names {
-			key := strings.TrimSuffix(name, "_ps") + "_share"
+			key := shareOf(name)
 			shares[key] = ratioOf(total.get(name).integer(), whole)
 			ofLast[key] = ratioOf(last[name].(*big.Int), times[order[0]])
 		}

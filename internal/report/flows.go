@@ -27,9 +27,11 @@ func (p *page) flows() {
 	p.counters()
 }
 
+// quantiles are the members of distributions of flows.
+var quantiles = []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
+
 // percentiles returns a table of distributions of the result.
 func (p *page) percentiles(caption string, names ...string) *table {
-	quantiles := []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
 	t := &table{caption: caption, headings: append([]string{"measure"}, quantiles...)}
 	for _, name := range names {
 		v := p.root.get(name)

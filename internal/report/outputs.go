@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 )
 
@@ -77,13 +79,72 @@ func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
 	}
 	read := Trace
 	if o.of != ofTrace {
-		read = func(text []byte) (*Report, error) { return Simulation(text, o.Numbers) }
+		read = func(text []byte) (*Report, error) { return simulation(text, o.Numbers) }
 	}
 	r, err := read(document.Bytes())
 	if err != nil {
 		return nil, err
 	}
 	return r, o.write(r)
+}
+
+// WriteKept writes the page and the pictures of kept results: of one run, of the points of one sweep, or of several
+// runs side by side.
+func (o *Outputs) WriteKept(all []Kept) error {
+	var documents [][]byte
+	for _, k := range all {
+		list, err := split(k.Document)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
+		if documents = append(documents, list...); len(all) > 1 && len(list) != 1 {
+			return fmt.Errorf("%s: expected one result to compare with others, found %d", k.Name, len(list))
+		}
+	}
+	if o.of = ofRun; len(all) > 1 {
+		o.of = ofSeveral
+	} else if len(documents) > 1 {
+		o.of = ofSweep
+	}
+	if err := o.Plots.check(o.of, nil); err != nil {
+		return err
+	}
+	switch o.of {
+	case ofSweep:
+		for _, document := range documents {
+			if err := o.sweep.Add(document); err != nil {
+				return err
+			}
+		}
+		return o.WritePoints()
+	case ofSeveral:
+		if len(o.Plots.Files) > 0 {
+			return fmt.Errorf("--plot draws one result, found %d", len(all))
+		}
+		r, err := Compare(all)
+		if err != nil {
+			return err
+		}
+		return o.write(r)
+	}
+	r, err := Simulation(documents[0])
+	if err != nil {
+		return err
+	}
+	return o.write(r)
+}
+
+// split returns the JSON documents of a text.
+func split(text []byte) (all [][]byte, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for decoder.More() {
+		var one json.RawMessage
+		if err := decoder.Decode(&one); err != nil {
+			return nil, fmt.Errorf("reading results: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // AddPoint adds a point of a sweep or load curve. write writes its JSON document.

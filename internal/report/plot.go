@@ -18,10 +18,11 @@ import (
 type subject uint8
 
 const (
-	ofRun   subject = 1 << iota // a run of a trace
-	ofSweep                     // the points of a sweep
-	ofLoad                      // the points of synthetic traffic
-	ofTrace                     // a trace
+	ofRun     subject = 1 << iota // a run of a trace
+	ofSweep                       // the points of a sweep
+	ofLoad                        // the points of synthetic traffic
+	ofTrace                       // a trace
+	ofSeveral                     // several results
 )
 
 // Feature is a part of the result that a picture needs and that a run has only on request.
@@ -232,6 +233,8 @@ func subjectName(of subject) string {
 		return "synthetic traffic"
 	case ofTrace:
 		return "a trace"
+	case ofSeveral:
+		return "several results"
 	}
 	return "a run"
 }

@@ -21,9 +21,12 @@ type Report struct {
 	of       subject
 }
 
-// Simulation returns the report of a simulation from the JSON document of its result. Its page also has the given
-// numbers, by name. A document that already has the member "report" keeps it.
-func Simulation(document []byte, numbers map[string]any) (*Report, error) {
+// Simulation returns the report of a simulation from the JSON document of its result. A document that already has the
+// member "report" keeps it.
+func Simulation(document []byte) (*Report, error) { return simulation(document, nil) }
+
+// simulation is Simulation with further numbers for the page, by name.
+func simulation(document []byte, numbers map[string]any) (*Report, error) {
 	return newReport(document, ofRun, func(root value) map[string]any {
 		all := derive(root)
 		maps.Copy(all, numbers)

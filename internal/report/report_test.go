@@ -77,7 +77,7 @@ func TestValues(t *testing.T) {
 
 func write(t *testing.T, document []byte) (page string, extended []byte) {
 	t.Helper()
-	r, err := Simulation(document, nil)
+	r, err := Simulation(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +230,7 @@ func FuzzSimulation(f *testing.F) {
 	f.Add([]byte("{}0"))
 	f.Add([]byte(`{"matrix":{"bytes":[[1,2],[0]],"largest":[{}]},"report":{"ranks":[]}}`))
 	f.Fuzz(func(t *testing.T, document []byte) {
-		for _, read := range []func([]byte) (*Report, error){
-			func(b []byte) (*Report, error) { return Simulation(b, nil) }, Trace,
-		} {
+		for _, read := range []func([]byte) (*Report, error){Simulation, Trace} {
 			r, err := read(bytes.Clone(document))
 			if err != nil {
 				return

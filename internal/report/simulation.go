@@ -185,7 +185,7 @@ func (p *page) makespan() {
 	for _, part := range parts {
 		if v := last.get(part.name); v.number() > 0 {
 			w.WriteString(row(heading(part.name), fmt.Sprintf("%s (%s)", show(v, time),
-				show(last.get("shares", strings.TrimSuffix(part.name, "_ps")+"_share"), percent))))
+				show(last.get("shares", shareOf(part.name)), percent))))
 		}
 	}
 	path := root.get("critical_path")
@@ -216,7 +216,7 @@ func (p *page) ranks() {
 	names := partsOf(root.get("breakdown_total"))
 	longest := value{}
 	for _, part := range parts {
-		if v := derived.get("shares", strings.TrimSuffix(part.name, "_ps")+"_share"); v.number() > longest.number() {
+		if v := derived.get("shares", shareOf(part.name)); v.number() > longest.number() {
 			longest = v
 		}
 	}

@@ -165,6 +165,20 @@ func unitOf(name string) unit {
 	return plain
 }
 
+// unitOfPath returns the unit of a number with a path of names: that of the last name with a unit.
+func unitOfPath(path string) unit {
+	names := strings.Split(path, ".")
+	for i := len(names) - 1; i >= 0; i-- {
+		if u := unitOf(names[i]); u != plain {
+			return u
+		}
+	}
+	return plain
+}
+
+// shareOf returns the name of the share of a part of a breakdown.
+func shareOf(part string) string { return strings.TrimSuffix(part, "_ps") + "_share" }
+
 // heading returns the name of a number or column for people: without its unit.
 func heading(name string) string {
 	switch name {

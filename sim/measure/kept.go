@@ -1,18 +1,39 @@
 package measure
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/conf"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // Kept is a result that was written as JSON and kept. It is a tree of values; only [CompareKept] interprets it, without
 // a list of the sections that backends have.
 type Kept struct {
 	root conf.Node
+}
+
+// keptValue is the least memory of a value of a kept result in bytes.
+const keptValue = 80
+
+// LoadKept reads a file of results within the limit of memory; see [ReadKept]. It returns its text, too.
+func LoadKept(ctx context.Context, r io.Reader, name string) ([]Kept, []byte, error) {
+	text, err := memory.ReadContent(ctx, r)
+	if err == nil {
+		values := bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
+		err = memory.Check(ctx, "values", keptValue, int64(values))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := ReadKept(text, name)
+	return kept, text, err
 }
 
 // ReadKept reads results: one JSON object, or several, such as the lines of a sweep. It refuses other JSON, keys that

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/conf"
+	"github.com/tracedag/tracedag/internal/report"
 )
 
 // KeptDifference is the difference between two files of results. That of the exchanged files is the same with the sides
@@ -70,7 +71,7 @@ var origins = []string{
 // Members that are not compared: wall-clock figures, units of other members, and those that follow from others and from
 // the place in a grid.
 var ignored = []string{"wall_s", "ops_per_s", "run.units", "run.point", "run.id", "run.index", "run.replica",
-	"run.factors"}
+	"run.factors", "report"}
 
 // CompareKept compares the results of two files. A single result is compared with a single result. With several, the
 // parameters that vary within a file distinguish results, and results with equal values of them are compared; those
@@ -218,6 +219,22 @@ func (d *KeptDifference) pair(point Point, a, b *conf.Node) {
 	if len(w.changes) > 0 {
 		d.Points = append(d.Points, p)
 	}
+}
+
+// derived are members of a result that figures need and that repeat or refine others.
+var derived = []string{"network", "fct_cdf", "slowdown_cdf", "io_latency_cdf", "queues", "matrix"}
+
+// Changes returns the values that differ for a page, the results before what ran, without the origin of results.
+func (d *KeptDifference) Changes() (all []report.Change) {
+	for _, pair := range d.Points {
+		for _, c := range slices.Concat(pair.Results, pair.Run) {
+			first, _, _ := strings.Cut(c.Metric, ".")
+			if !c.Origin && !slices.Contains(derived, first) {
+				all = append(all, report.Change{Metric: c.Metric, Item: c.Item, A: c.A, B: c.B})
+			}
+		}
+	}
+	return all
 }
 
 func boolInt(b bool) int {

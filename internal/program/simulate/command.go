@@ -43,6 +43,8 @@ type options struct {
 	compare                  bool
 	compared                 bool           // --diff
 	outputs                  report.Outputs // page and pictures
+	fromResults              []string       // files of kept results
+	drawFlags                []string       // flags of pages and pictures
 	breakdown, criticalPath  bool
 	points, results, summary string    // files of tables
 	lists                    []bool    // --list-* flags, by listing of the registry
@@ -114,9 +116,14 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 	}
 	cli.OutputVar(flags, &o.outputs.Page, "report", "write a page about the run, `FILE`.html")
 	o.outputs.Plots.Suggest = param.Suggest
-	for _, name := range o.outputs.Plots.Register(flags) {
+	o.drawFlags = o.outputs.Plots.Register(flags)
+	for _, name := range o.drawFlags {
 		manual.InTopic(cmd, name, "plot")
 	}
+	o.drawFlags = append(o.drawFlags, "report", "plot")
+	flags.StringArrayVar(&o.fromResults, "from-result", nil,
+		"draw --report or --plot of a kept JSON `FILE`; several are compared")
+	manual.InTopic(cmd, "from-result", "plot")
 	p.RegisterSync(flags)
 	manual.InTopic(cmd, "no-sync", "result")
 	o.timeline.register(cmd)
@@ -150,6 +157,9 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		}
 		if o.compared {
 			return o.diff(p, args)
+		}
+		if len(o.fromResults) > 0 {
+			return o.drawKept(p, args)
 		}
 		o.backend = param.Resolve(o.backend, names)
 		at := slices.Index(names, o.backend)

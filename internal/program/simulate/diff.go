@@ -1,37 +1,77 @@
 package simulate
 
 import (
-	"bytes"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/memory"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
 // exitTrouble is the exit status of a comparison that failed, as in diff and cmp.
 const exitTrouble = 2
 
-// keptValue is the least memory of a value of a kept result in bytes.
-const keptValue = 80
+// keptFlags are the flags for kept results, with those of outputs.
+var keptFlags = []string{"quiet", "verbose", "max-memory", "no-sync"}
 
-// diffFlags are the flags that a comparison uses.
-var diffFlags = []string{"diff", "json", "csv", "quiet", "verbose", "max-memory", "no-sync"}
-
-// checkDiff returns an error about a flag that a comparison does not use.
-func (o *options) checkDiff() (err error) {
+// checkKept returns an error about a flag that has no effect on kept results.
+func (o *options) checkKept(flag string, others ...string) (err error) {
 	o.flags.Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(diffFlags, f.Name) {
-			err = cli.Usagef("--diff compares results as they are: --%s has no effect on them", f.Name)
+		if err == nil && f.Name != flag && !slices.Contains(others, f.Name) && !slices.Contains(keptFlags, f.Name) {
+			err = cli.Usagef("--%s reads results as they are: --%s has no effect on them", flag, f.Name)
 		}
 	})
 	if err == nil && o.json && o.csv != "" {
 		err = cli.Usagef("--json and --csv exclude each other")
 	}
 	return err
+}
+
+// readKept reads a file of results, and returns its name, too.
+func readKept(p *cli.Program, arg string) (kept []measure.Kept, text []byte, name string, err error) {
+	in, err := p.Open(arg, false)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	defer in.Close()
+	kept, text, err = measure.LoadKept(p.Context(), in.Reader, in.Name)
+	return kept, text, in.Name, format.InFile(in.Name, err)
+}
+
+// drawKept writes the page and the pictures of kept results.
+func (o *options) drawKept(p *cli.Program, args []string) error {
+	if len(args) > 0 || !o.outputs.Any() {
+		return cli.Usagef("--from-result needs --report or --plot, and no trace")
+	}
+	if err := o.checkKept("from-result", o.drawFlags...); err != nil {
+		return err
+	}
+	if ending := strings.ToLower(filepath.Ext(o.outputs.Page)); o.outputs.Page != "" && ending != ".html" {
+		return cli.Usagef("--report: %s: expected a name that ends with .html", o.outputs.Page)
+	}
+	if err := o.createOutputs(p); err != nil {
+		return err
+	}
+	all := make([]report.Kept, len(o.fromResults))
+	var first []measure.Kept
+	for i, arg := range o.fromResults {
+		kept, text, name, err := readKept(p, arg)
+		if err != nil {
+			return err
+		}
+		all[i] = report.Kept{Name: name, Document: text}
+		if first == nil {
+			first = kept
+		} else {
+			all[i].Changes = measure.CompareKept(first, kept).Changes()
+		}
+	}
+	return o.outputs.WriteKept(all)
 }
 
 // diff compares two files of results.
@@ -42,28 +82,15 @@ func (o *options) diff(p *cli.Program, args []string) error {
 	if _, err := p.InputNames(args); err != nil {
 		return err
 	}
-	if err := o.checkDiff(); err != nil {
+	if err := o.checkKept("diff", "json", "csv"); err != nil {
 		return err
 	}
 	p.Trouble = exitTrouble
 	var kept [2][]measure.Kept
 	var names [2]string
 	for i, arg := range args {
-		in, err := p.Open(arg, false)
-		if err != nil {
-			return err
-		}
-		text, err := memory.ReadContent(p.Context(), in.Reader)
-		names[i] = in.Name
-		in.Close()
-		if err != nil {
-			return format.InFile(in.Name, err)
-		}
-		values := bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
-		if err := memory.Check(p.Context(), "values", keptValue, int64(values)); err != nil {
-			return format.InFile(in.Name, err)
-		}
-		if kept[i], err = measure.ReadKept(text, in.Name); err != nil {
+		var err error
+		if kept[i], _, names[i], err = readKept(p, arg); err != nil {
 			return err
 		}
 	}

@@ -28,13 +28,17 @@ func (r *run) checkReport() error {
 
 // checkOutputs returns an error about a page or picture that cannot be written.
 func (r *run) checkOutputs() error {
-	o := &r.o.outputs
-	o.Create = func(name string) (report.File, error) { return r.p.Create(name, false) }
-	if err := o.Begin(r.o.sweep != "", r.standsAlone(), r.env.Given); err != nil {
+	if err := r.o.outputs.Begin(r.o.sweep != "", r.standsAlone(), r.env.Given); err != nil {
 		return cli.Usagef("%v", err)
 	}
-	for _, name := range o.Names() {
-		if err := r.p.CheckOutput(name, true); err != nil {
+	return r.o.createOutputs(r.p)
+}
+
+// createOutputs sets the function that creates files, and returns an error about the name of one.
+func (o *options) createOutputs(p *cli.Program) error {
+	o.outputs.Create = func(name string) (report.File, error) { return p.Create(name, false) }
+	for _, name := range o.outputs.Names() {
+		if err := p.CheckOutput(name, true); err != nil {
 			return err
 		}
 	}

@@ -76,3 +76,62 @@ func TestReport(t *testing.T) {
 		}
 	}
 }
+
+// TestFromResult checks the page of a kept result, the page of two, and errors.
+func TestFromResult(t *testing.T) {
+	folder := t.TempDir()
+	trace := filepath.Join(folder, "x.goal")
+	text := "num_ranks 2\nrank 0 {\na: calc 700\nb: send 5000b to 1\nb requires a\n}\n" +
+		"rank 1 {\na: recv 5000b from 0\n}\n"
+	if err := os.WriteFile(trace, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		r := clitest.Run(newCommand, args...)
+		if r.Status != 0 {
+			t.Fatalf("%v: %s", args, r.Stderr)
+		}
+		return r.Stdout
+	}
+	page := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	var kept []string
+	for i, latency := range []string{"1us", "2us"} {
+		name := filepath.Join(folder, string(rune('a'+i)))
+		kept = append(kept, name+".json")
+		result := run("--L", latency, "--json", "--report", name+".html", trace)
+		if err := os.WriteFile(name+".json", []byte(result), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("--report", filepath.Join(folder, "again.html"), "--from-result", kept[0])
+	if page("again.html") != page("a.html") {
+		t.Error("the page of a kept result differs from that of the run")
+	}
+	run("--report", filepath.Join(folder, "both.html"), "--from-result", kept[0], "--from-result", kept[1])
+	for _, want := range []string{`data-from="/results/1/makespan_ps"`, `>makespan_ps<`,
+		`/difference" title="1000000 ps">1\u00a0µs<`} {
+		if !strings.Contains(page("both.html"), strings.ReplaceAll(want, `\u00a0`, "\u00a0")) {
+			t.Errorf("the page of two results lacks %s", want)
+		}
+	}
+	for args, message := range map[string]string{
+		"--from-result " + kept[0]:                                            "--from-result needs --report or --plot",
+		"--from-result " + kept[0] + " --report x.html " + trace:              "and no trace",
+		"--from-result " + kept[0] + " --report x.html --L 1us":               "--L has no effect",
+		"--from-result " + kept[0] + " --report x.txt":                        "expected a name that ends with .html",
+		"--report " + folder + "/x.html --from-result " + trace:               "expected",
+		"--plot x.svg --from-result " + kept[0] + " --from-result " + kept[1]: "--plot draws one result, found 2",
+	} {
+		r := clitest.Run(newCommand, strings.Fields(args)...)
+		if r.Status == 0 || !strings.Contains(r.Stderr, message) {
+			t.Errorf("%s: status %d, %q", args, r.Status, r.Stderr)
+		}
+	}
+}
