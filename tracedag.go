@@ -54,7 +54,8 @@ var programs = []struct {
 	{"traceconv", func(*Extensions) func(*cli.Program) *cobra.Command { return traceconv.New }},
 	{"tracecat", func(*Extensions) func(*cli.Program) *cobra.Command { return tracecat.New }},
 	{"simulate", func(e *Extensions) func(*cli.Program) *cobra.Command {
-		return simulate.New(slices.Concat(backends.All, e.Backends))
+		return simulate.New(slices.Concat(backends.All, e.Backends),
+			tracegen.New(slices.Concat(gen.All, e.Generators)))
 	}},
 }
 

@@ -100,7 +100,7 @@ func (o *outputName) Type() string   { return "string" }
 
 // RegisterSync adds the flag that leaves outputs in memory to the command.
 func (p *Program) RegisterSync(flags *pflag.FlagSet) {
-	flags.BoolVar(&p.outputs.NoSync, "no-sync", false, "do not flush outputs to the disk (faster)")
+	flags.BoolVar(&p.outputs.NoSync, "no-sync", p.outputs.NoSync, "do not flush outputs to the disk (faster)")
 }
 
 // OutputVar adds a flag that names an output file to the command. An empty name is an error of usage.

@@ -67,9 +67,10 @@ type Program struct {
 
 	showing atomic.Bool // a Progress is shown
 
-	outputs tracefile.Outputs
+	outputs *tracefile.Outputs
 	memory  limit.Memory
 	process bool // the program may end the process
+	part    bool // it works for another program, whose files these are
 }
 
 // Main runs the program of newCommand on the arguments and streams of the process and returns the exit status. On
@@ -82,7 +83,7 @@ func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
 func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats format.List) int {
 	p := &Program{
 		Args: args, Stdin: os.Stdin, Stdout: stdout.Open(), Stderr: os.Stderr,
-		Formats: formats, Version: buildVersion(),
+		Formats: formats, Version: buildVersion(), outputs: new(tracefile.Outputs),
 	}
 	p.handleSignals()
 	p.process = true
@@ -91,9 +92,14 @@ func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats for
 
 // Run runs the program of newCommand and returns the exit status. It removes unfinished outputs.
 func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
-	defer p.outputs.RemoveAll()
+	if p.outputs == nil {
+		p.outputs = new(tracefile.Outputs)
+	}
+	if !p.part {
+		defer p.outputs.RemoveAll()
+		p.outputs.Info = p.Info
+	}
 	defer p.memory.Stop()
-	p.outputs.Info = p.Info
 	p.output = &output{w: p.Stdout}
 	return p.Try(func() error {
 		root := newCommand(p)
@@ -110,6 +116,15 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 		}
 		return err
 	})
+}
+
+// Part returns a program with other arguments, args[0] first, that works for p: it shares the files and the limit of
+// memory, prints nothing but errors, and has warnings of its own.
+func (p *Program) Part(args []string, warned func(message string)) *Program {
+	q := &Program{Args: args, Stdin: p.Stdin, Stdout: io.Discard, Stderr: p.Stderr, Formats: p.Formats,
+		Version: p.Version, Quiet: true, Warned: warned, name: p.name, outputs: p.outputs, part: true}
+	q.memory.Join(&p.memory)
+	return q
 }
 
 // Try calls work, prints its error and returns the exit status for it. A panic is a failure.

@@ -124,7 +124,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 	t.Opened, err = tracefile.Open(p.Formats, names, tracefile.Options{
 		From: f.From, Compat: f.Compat || all.imitates(), Lenient: f.Lenient, Ranks: f.Ranks,
 		CheckedComms: f.CheckedComms, Context: p.Context(),
-		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: &p.outputs,
+		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: p.outputs,
 		Own: func(found *format.Format, name string) (own format.Options, err error) {
 			if t.warnings, err = f.formats.misplaced(found.Options, name, found); err == nil {
 				t.own = all.of(found.Options)
@@ -410,7 +410,7 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	done, err := write(tracefile.WriteOptions{
 		Context: p.Context(), To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own,
 		Numbered: !to.named, Stdout: p.output,
-		Outputs: &p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
+		Outputs: p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
 	})
 	var many *tracefile.ManyFilesError
 	if errors.As(err, &many) {

@@ -51,6 +51,9 @@ func (m *Memory) Limit(ctx context.Context, exceeded func(error)) {
 	}
 }
 
+// Join makes the limit of another one effective, without a watch.
+func (m *Memory) Join(of *Memory) { m.limit, m.ctx = of.limit, of.ctx }
+
 // Stop ends the watch.
 func (m *Memory) Stop() {
 	if m.stop != nil {

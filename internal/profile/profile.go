@@ -2,6 +2,7 @@
 package profile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,6 +16,15 @@ type Output interface {
 	io.Writer
 	Commit() error
 	Close()
+}
+
+// While profiles work; see [Start].
+func While(create func(path string) (Output, error), path string, work func() error) error {
+	stop, err := Start(create, path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(), stop())
 }
 
 // Start starts a profile of this process in the format of go tool pprof: of CPU time or, if the name of the file

@@ -22,6 +22,7 @@ import (
 // Run is the section "run" of a result: what ran. It has no times, hosts or folders of the program, so equal runs
 // have equal results.
 type Run struct {
+	Study    string            `json:"study,omitempty"` // name of the study; "" outside of one
 	Program  string            `json:"program"`
 	Version  string            `json:"version"`
 	Commit   string            `json:"commit,omitempty"` // of the source; "+dirty" after it: with changes
@@ -61,13 +62,15 @@ type Warnings struct {
 	all  []string
 }
 
-// Add adds a warning, unless it has it already.
-func (w *Warnings) Add(message string) {
+// Add adds a warning, unless it has it already. It reports whether the warning is new.
+func (w *Warnings) Add(message string) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if i, found := slices.BinarySearch(w.all, message); !found {
+	i, found := slices.BinarySearch(w.all, message)
+	if !found {
 		w.all = slices.Insert(w.all, i, message)
 	}
+	return !found
 }
 
 // List returns the warnings so far.
@@ -101,10 +104,10 @@ func (c *Command) Describe(trace *Trace, inputs []dag.Input) (*Run, error) {
 	}
 	switch {
 	case trace == nil:
-	case len(inputs) == 1:
-		trace.SHA256 = inputs[0].SHA256
-	default:
-		trace.SHA256, trace.Inputs = digestOf(inputs), inputs
+	case len(inputs) > 0:
+		if trace.SHA256 = DigestOf(inputs); len(inputs) > 1 {
+			trace.Inputs = inputs
+		}
 	}
 	r.identify(c.Kind.Name)
 	return r, nil
@@ -183,8 +186,11 @@ func MadeBy(meta dag.Meta) []string {
 	return nil
 }
 
-// digestOf returns the digest of several files.
-func digestOf(inputs []dag.Input) string {
+// DigestOf returns the digest of the files of a trace; see [Trace].
+func DigestOf(inputs []dag.Input) string {
+	if len(inputs) == 1 {
+		return inputs[0].SHA256
+	}
 	sum := sha256.New()
 	for _, in := range inputs {
 		sum.Write([]byte(in.SHA256 + "\n"))

@@ -42,7 +42,7 @@ func (c *Command) settings() (map[string]string, error) {
 		p := given.Params().Find(f.Name)
 		texts := strings.Join(cli.FlagTexts(f), ",")
 		switch {
-		case manual.InSection(f, output) || p != nil && p.Heading == output || slices.Contains(silent, f.Name):
+		case !Shapes(f, given.Params()):
 		case p == nil:
 			add(f.Name, texts, f.DefValue)
 		case !isSet(*p):
@@ -53,6 +53,12 @@ func (c *Command) settings() (map[string]string, error) {
 		add("set."+key.Name, key.Value.String(), textOf(unset.Params(), key.Name))
 	}
 	return all, nil
+}
+
+// Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the backend.
+func Shapes(f *pflag.Flag, set param.Set) bool {
+	p := set.Find(f.Name)
+	return !manual.InSection(f, output) && (p == nil || p.Heading != output) && !slices.Contains(silent, f.Name)
 }
 
 // defaultOf returns the text of the default of a parameter with its default.
@@ -71,9 +77,17 @@ func textOf(set param.Set, name string) string {
 	return ""
 }
 
-// Points describes the points of a grid. base describes the run without the grid.
-func (c *Command) Points(base *Run, grid [][]param.Setting, env *sim.Env) ([]*Run, error) {
-	backend := c.Kind.New()
+// Point is a point of a grid.
+type Point struct {
+	Overrides []param.Setting   // parameters that replace those of the command line
+	Varied    []string          // the factors of Overrides
+	Factors   map[string]string // values of the axes as given, by name
+	Index     int
+}
+
+// Points describes points. base describes the run without the grid.
+func (c *Command) Points(base *Run, points []Point, env *sim.Env) ([]*Run, error) {
+	initial, backend := c.Kind.New(), c.Kind.New()
 	if err := c.Options.Apply(backend.Params()); err != nil {
 		return nil, err
 	}
@@ -83,13 +97,15 @@ func (c *Command) Points(base *Run, grid [][]param.Setting, env *sim.Env) ([]*Ru
 		return nil, err
 	}
 	runs := make(map[string]int) // by point
-	all := make([]*Run, len(grid))
-	for i, point := range grid {
+	all := make([]*Run, len(points))
+	for i := range points {
+		point := &points[i]
 		r := *base
-		r.Index, r.Factors, r.Settings = i, make(map[string]string), maps.Clone(r.Settings)
+		r.Index, r.Factors, r.Settings = point.Index, make(map[string]string), maps.Clone(r.Settings)
+		maps.Copy(r.Factors, point.Factors)
 		// A point whose values exclude each other fails later, with this error.
-		err := backend.Params().Override(point)
-		for _, setting := range point {
+		err := backend.Params().Override(point.Overrides)
+		for k, setting := range point.Overrides {
 			text := setting.Number.RatString()
 			if err == nil {
 				text = cmp.Or(textOf(backend.Params(), setting.Name), text)
@@ -103,7 +119,10 @@ func (c *Command) Points(base *Run, grid [][]param.Setting, env *sim.Env) ([]*Ru
 			if p != nil && p.Key && backend.Params().Find("set") != nil {
 				name = "set." + name
 			}
-			r.Factors[setting.Name], r.Settings[name] = text, text
+			r.Factors[point.Varied[k]], r.Settings[name] = text, text
+			if p != nil && text == defaultOf(initial.Params().Find(setting.Name)) {
+				delete(r.Settings, name)
+			}
 		}
 		r.identify(c.Kind.Name)
 		r.Replica = runs[r.Point]

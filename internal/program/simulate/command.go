@@ -2,8 +2,6 @@
 package simulate
 
 import (
-	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,18 +44,72 @@ type options struct {
 	fromResults              []string       // files of kept results
 	drawFlags                []string       // flags of pages and pictures
 	breakdown, criticalPath  bool
-	points, results, summary string    // files of tables
-	lists                    []bool    // --list-* flags, by listing of the registry
+	points, results, summary string // files of tables
+	lists                    []bool // --list-* flags, by listing
+	listings                 []sim.Listing
+	grid                     bool // runs points of a grid
 	ideal                    *sim.Kind // backend of lower bounds; nil: none
 }
 
-// New returns a function that returns the program's command with the given backends.
-func New(kinds []sim.Kind) func(*cli.Program) *cobra.Command {
-	return func(p *cli.Program) *cobra.Command { return newSimulate(p, kinds) }
+// registries are what the program can run and generate.
+type registries struct {
+	kinds     []sim.Kind
+	generator func(*cli.Program) *cobra.Command // tracegen; nil: none
 }
 
-func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
-	var o options
+// New returns a function that returns the program's command with the given backends. generator is tracegen, for traces
+// of studies; nil: studies have no generators.
+func New(kinds []sim.Kind, generator func(*cli.Program) *cobra.Command) func(*cli.Program) *cobra.Command {
+	reg := &registries{kinds, generator}
+	return func(p *cli.Program) *cobra.Command { return newSimulate(p, reg) }
+}
+
+func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
+	kinds := reg.kinds
+	cmd, o := buildCommand(p, kinds)
+	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if i := slices.Index(o.lists, true); i >= 0 {
+			return printListing(p, o.listings[i])
+		}
+		if o.compared {
+			return o.diff(p, args)
+		}
+		if len(o.fromResults) > 0 {
+			return o.drawKept(p, args)
+		}
+		kind, err := kindOf(kinds, o.backend)
+		if err == nil {
+			err = o.checkOwners(kind)
+		}
+		if err != nil {
+			return err
+		}
+		o.backend = kind.Name
+		return start(p, o, kind, reg, args)
+	}
+	return cmd
+}
+
+// kindOf returns the backend with a name; "" is the default one.
+func kindOf(kinds []sim.Kind, name string) (*sim.Kind, error) {
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].Name
+	}
+	if name == "" {
+		name = names[0]
+	}
+	at := slices.Index(names, param.Resolve(name, names))
+	if at < 0 {
+		return nil, cli.NoSuch("backend", name, names)
+	}
+	return &kinds[at], nil
+}
+
+// buildCommand returns the command with its flags, but without its work.
+func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
+	o := new(options)
 	cmd := &cobra.Command{
 		Use:     "simulate [flags] [TRACE]",
 		Short:   "run a trace on a simulation backend",
@@ -140,7 +192,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		File: "docs/reference/compose.md"})
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
-	lists := o.registerBackends(cmd, kinds)
+	o.listings = o.registerBackends(cmd, kinds)
 	manual.Topic(cmd, manual.Group{
 		Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/reference/simulate.md",
 	})
@@ -150,29 +202,7 @@ func newSimulate(p *cli.Program, kinds []sim.Kind) *cobra.Command {
 		File: "docs/reference/plots.md"})
 	manual.Topic(cmd, manual.Group{Owner: "timeline", Title: "timelines for Perfetto and other viewers",
 		Page: timelinePage, File: "docs/reference/simulate.md"})
-	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if i := slices.Index(o.lists, true); i >= 0 {
-			return printListing(p, lists[i])
-		}
-		if o.compared {
-			return o.diff(p, args)
-		}
-		if len(o.fromResults) > 0 {
-			return o.drawKept(p, args)
-		}
-		o.backend = param.Resolve(o.backend, names)
-		at := slices.Index(names, o.backend)
-		if at < 0 {
-			return cli.NoSuch("backend", o.backend, names)
-		}
-		kind := &kinds[at]
-		if err := o.checkOwners(kind); err != nil {
-			return err
-		}
-		return start(p.Context(), p, &o, kind, args)
-	}
-	return cmd
+	return cmd, o
 }
 
 // entries describes the backends.
@@ -259,8 +289,12 @@ func printListing(p *cli.Program, list sim.Listing) error {
 }
 
 // start checks the flags and runs the simulation, with the profiler if --profile is set.
-func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args []string) error {
-	r, err := newRun(ctx, p, o, kind)
+func start(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []string) error {
+	if o.sweep != "" {
+		return profile.While(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile,
+			func() error { return sweep(p, o, kind, reg, args) })
+	}
+	r, err := newRun(p.Context(), p, o, kind)
 	if err != nil {
 		return err
 	}
@@ -276,11 +310,7 @@ func start(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind, args
 			return err
 		}
 	}
-	stop, err := profile.Start(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(work(), stop())
+	err = profile.While(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile, work)
 	runtime.KeepAlive(r) // keeps its memory in the profile
 	return err
 }

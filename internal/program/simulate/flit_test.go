@@ -216,7 +216,7 @@ func TestFlitErrors(t *testing.T) {
 		{[]string{"--synthetic", "uniform", "--load", "0..1"}, 2, "FROM..TO:N"},
 		{[]string{"--synthetic", "uniform", "--warmup", "-1"}, 2, "--warmup"},
 		{[]string{"--synthetic", "uniform", "--measure", "0"}, 2, "--measure"},
-		{[]string{"--synthetic", "uniform", "--sweep", "seed=1,2"}, 2, "--sweep and --synthetic exclude each other"},
+		{[]string{"--synthetic", "uniform", "--sweep", "seed=1,2"}, 2, "expected one load and one routing per point, found 10"},
 		{[]string{"--synthetic", "uniform", "--json", "--csv"}, 2, "--json and --csv exclude each other"},
 		{[]string{"--synthetic", "uniform", "--ports", "x.csv"}, 2, "--ports needs a single run"},
 		{[]string{"--synthetic", "uniform", trace}, 2, "--synthetic needs no trace"},

@@ -153,7 +153,7 @@ func TestIdealUsage(t *testing.T) {
 		{[]string{"--backend", "ideal", "--params", "ai"}, "--params is for the loggops backend"},
 		{[]string{"--backend", "ideal", "--noise-trace", "x"}, "--noise-trace is for the loggops backend"},
 		{[]string{"--backend", "ideal", "--timeline", "x.viz"}, "expected a name that ends with .json or .json.gz or .pftrace"},
-		{[]string{"--backend", "ideal", "--sweep", "L=1,2"}, "--sweep: the ideal backend has no parameters"},
+		{[]string{"--backend", "ideal", "--sweep", "L=1,2"}, "point 1 (L=1): --L is for the loggops backend, not for ideal"},
 		{[]string{"--backend", "ideal", "--collective", "allreduce=ring"}, "--collective: the ideal backend"},
 		{[]string{"--backend", "ideal", "--ops", "--critical-path"}, "--ops and --critical-path"},
 		{[]string{"--ops"}, "--ops is for the ideal backend, not for loggops"},

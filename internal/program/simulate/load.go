@@ -49,6 +49,9 @@ func (r *run) load() (*loaded, error) {
 	if !single {
 		return r.loadJobs(pass)
 	}
+	if r.shared != nil {
+		return r.loadShared(name, pass)
+	}
 	in, err := r.p.OpenTrace(name, r.o.read, cli.ReadOptions{Digest: true})
 	if err != nil {
 		return nil, err
@@ -78,19 +81,24 @@ func (r *run) loadSingle(l *loaded, in *cli.OpenTrace, pass cli.Pass) error {
 		return err
 	}
 	in.DoneReading()
+	return r.compileLowered(l, trace, pass)
+}
+
+// compileLowered compiles a trace in memory after the passes that the flags select.
+func (r *run) compileLowered(l *loaded, trace *dag.Trace, pass cli.Pass) (err error) {
 	r.phases.Done("decode")
 	before := trace
 	if r.o.lower.Asked() {
-		s, err := pass(dag.FromTrace(trace), in.Name)
+		s, err := pass(dag.FromTrace(trace), l.name)
 		if err == nil {
 			trace, err = memory.ReadTrace(r.p.Context(), s)
 		}
 		if err != nil {
-			return format.InFile(in.Name, err)
+			return format.InFile(l.name, err)
 		}
 	}
 	if l.measured, err = r.measured(before, trace); err != nil {
-		return format.InFile(in.Name, err)
+		return format.InFile(l.name, err)
 	}
 	return r.compileWhole(l, trace)
 }
@@ -102,7 +110,7 @@ func (o *options) wantsWhole() bool {
 
 // measuresIO reports whether the run measures the latencies of storage accesses.
 func (r *run) measuresIO(meta dag.Meta) bool {
-	return r.o.sweep == "" && measure.IsStorage(meta)
+	return !r.o.grid && measure.IsStorage(meta)
 }
 
 // measured returns the recorded times of a trace by ranks of the lowered trace, or nil without --compare.

@@ -27,8 +27,8 @@ func (r *run) checkReport() error {
 }
 
 // checkOutputs returns an error about a page or picture that cannot be written.
-func (r *run) checkOutputs() error {
-	if err := r.o.outputs.Begin(r.o.sweep != "", r.standsAlone(), r.env.Given); err != nil {
+func (r *run) checkOutputs(sweep, alone bool) error {
+	if err := r.o.outputs.Begin(sweep, alone, r.o.own.Given); err != nil {
 		return cli.Usagef("%v", err)
 	}
 	return r.o.createOutputs(r.p)

@@ -15,7 +15,6 @@ import (
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/report"
-	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/timeline"
@@ -30,7 +29,7 @@ type run struct {
 	env     *sim.Env
 	choice  collective.Choice
 	jobs    *jobs.Jobs
-	grid    [][]param.Setting // nil without a sweep
+	shared  *shared // the trace, if others use it, too
 	phases  *profile.Phases
 
 	command  provenance.Command
@@ -41,7 +40,7 @@ type run struct {
 // newRun returns the run that the flags describe. It makes the checks that need no trace.
 func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*run, error) {
 	r := &run{p: p, o: o, kind: kind, backend: kind.New()}
-	p.Warned = r.warnings.Add
+	p.Warned = func(message string) { r.warnings.Add(message) }
 	r.command = provenance.Command{Program: p, Flags: o.flags, Options: o.own, Kind: kind}
 	if err := r.checkReport(); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 		return nil, err
 	}
 	r.env = &sim.Env{
-		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.sweep != "", JSON: o.json || o.outputs.Any(),
+		Context: ctx, Warn: p.Warn, Threads: o.threads, Sweep: o.grid, JSON: o.json || o.outputs.Any(),
 		Jobs:   o.alone || o.compare,
 		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
 		Read: r.readTrace, CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.own.Given,
@@ -72,7 +71,7 @@ func newRun(ctx context.Context, p *cli.Program, o *options, kind *sim.Kind) (*r
 	if err := r.backend.Check(r.env); err != nil {
 		return nil, cli.FlagError(err)
 	}
-	if err := r.checkOutputs(); err != nil {
+	if err := r.checkOutputs(o.grid, r.standsAlone()); err != nil {
 		return nil, err
 	}
 	return r, r.check()
@@ -87,7 +86,7 @@ func (r *run) readTrace(name, format string) (*dag.Trace, string, error) {
 	return read.Trace, read.Name, nil
 }
 
-// check parses the grid of a sweep and returns an error if the common flags conflict with each other or the backend.
+// check returns an error if the common flags conflict with each other or the backend.
 func (r *run) check() (err error) {
 	o, traits := r.o, r.backend.Traits()
 	if err := o.timeline.check(r.kind, traits); err != nil {
@@ -105,26 +104,7 @@ func (r *run) check() (err error) {
 		return cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
 	}
 	o.threads = min(o.threads, runtime.GOMAXPROCS(0))
-	if err := r.checkTables(); err != nil {
-		return err
-	}
-	set := r.backend.Params()
-	switch {
-	case o.sweep == "":
-		return nil
-	case o.accesses != "":
-		return cli.Usagef("--accesses and --sweep exclude each other")
-	case len(set.Swept()) == 0:
-		return cli.Usagef("--sweep: the %s backend has no parameters", r.kind.Name)
-	case o.timeline.file != "":
-		return cli.Usagef("--timeline and --sweep exclude each other")
-	case o.alone:
-		return cli.Usagef("--alone and --sweep exclude each other")
-	}
-	if r.grid, err = measure.ParseGrid(o.sweep, set); err != nil {
-		return cli.Usagef("--sweep: %v", err)
-	}
-	return nil
+	return r.checkTables()
 }
 
 func (r *run) standsAlone() bool {
@@ -148,12 +128,6 @@ func (r *run) simulate() error {
 	}
 	out, err := r.p.Create("", false)
 	if err != nil {
-		return err
-	}
-	if r.grid != nil {
-		err := r.sweep(l, out)
-		r.phases.Done("run")
-		r.phases.Explain(r.p.Explain, l.ops)
 		return err
 	}
 	written, err := r.openTables(out, []*provenance.Run{r.about})
@@ -308,60 +282,6 @@ func (r *run) alone(l *loaded, together *sim.Result) (complete bool, err error) 
 		err = fmt.Errorf("%s: %w", l.name, err)
 	}
 	return complete, err
-}
-
-// sweep runs the trace at each point of the grid and prints a line per point.
-func (r *run) sweep(l *loaded, out *cli.Output) error {
-	progress := r.p.Progress("sweeping", int64(len(r.grid)), "points")
-	defer progress.Close()
-	s := measure.Sweep{
-		Replay: l.replay, Points: r.grid, Options: sim.RunOptions{Context: r.env.Context, Threads: r.o.threads},
-		Observers: func() []measure.Observer { return r.observers(l, nil) }, Done: func() { progress.Add(1) },
-	}
-	r.about.Warnings = r.warnings.List() // those of the points come in any order
-	points, err := r.command.Points(r.about, r.grid, r.env)
-	if err != nil {
-		return err
-	}
-	written, err := r.openTables(out, points)
-	if err != nil {
-		return err
-	}
-	defer written.Close()
-	failed, incomplete := 0, 0
-	err = s.Run(func(point int, result *sim.Result, err error) error {
-		switch {
-		case err != nil:
-			failed++
-			r.p.Error("%s: point %d: %v", l.name, point+1, err)
-		case !result.Complete:
-			incomplete++
-		}
-		a := points[point]
-		points[point] = nil // releases memory
-		a.AddTo(result, r.o.timing)
-		line := func(w io.Writer) error { return r.writeLine(w, a, result, err) }
-		if err := errors.Join(written.AddFrom(line), r.o.outputs.AddPoint(line)); err != nil {
-			return err
-		}
-		if r.o.csv == "" {
-			if err := line(out); err != nil {
-				return err
-			}
-		}
-		return out.Flush()
-	})
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(written.Commit(), r.o.outputs.WritePoints(), out.Flush()); err != nil {
-		return err
-	}
-	if failed+incomplete > 0 {
-		r.p.Info("%s: %d of %d points failed, %d are incomplete", l.name, failed, len(r.grid), incomplete)
-		return cli.Reported(cli.ExitFailed)
-	}
-	return nil
 }
 
 // writeLine writes a result as a line of JSON.

@@ -1,0 +1,236 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/internal/provenance"
+	"github.com/tracedag/tracedag/sim/measure"
+)
+
+// Status is the outcome of a run.
+type Status uint8
+
+// Outcomes of runs. Failed and Limited runs have a line with the error instead of a result.
+const (
+	Done       Status = iota
+	Incomplete        // the trace did not run to its end
+	Limited           // beyond a limit of the study
+	Failed
+)
+
+// RunOptions are the options of a run of a session.
+type RunOptions struct {
+	Context context.Context
+	Threads int
+	Limits  Limits
+}
+
+// Execution is how the runs of a plan run.
+type Execution struct {
+	Context context.Context
+	Engine  Engine
+	Threads int                // worker threads in all
+	Todo    func(run int) bool // selects runs; nil: all
+	// Each receives the line of each run, a JSON object with a line end. With Ordered, calls are in the order of the
+	// grid, one at a time; otherwise they are concurrent.
+	Each    func(run int, line []byte, status Status, failed error) error
+	Ordered bool
+	Done    func() // called when a run ends; nil: none
+}
+
+// Execute runs the selected runs of an identified plan. Runs of one configuration share its compiled trace. A run that
+// fails does not stop others; an error of Each and the end of the context do.
+func (p *Plan) Execute(x Execution) error {
+	var groups []*group
+	var runs [][]int
+	for i := range p.groups {
+		g := &p.groups[i]
+		todo := slices.Clone(g.runs)
+		if x.Todo != nil {
+			todo = slices.DeleteFunc(todo, func(run int) bool { return !x.Todo(run) })
+		}
+		if len(todo) > 0 {
+			groups, runs = append(groups, g), append(runs, todo)
+			if g.input != nil {
+				g.input.users.Add(1)
+			}
+		}
+	}
+	if x.Ordered {
+		var all []int
+		for _, list := range runs {
+			all = append(all, list...)
+		}
+		slices.Sort(all)
+		x.Each = inOrder(all, x.Each)
+	}
+	threads := max(1, x.Threads/max(1, p.Study.Threads))
+	outer := max(1, min(threads, len(groups)))
+	return par.EachOn(outer, len(groups), func(i int) error {
+		return p.executeGroup(&x, groups[i], runs[i], max(1, threads/outer))
+	})
+}
+
+// inOrder returns a function that passes calls on in the order of a sorted list of runs.
+func inOrder(runs []int, each func(int, []byte, Status, error) error) func(int, []byte, Status, error) error {
+	type call struct {
+		line   []byte
+		status Status
+		failed error
+	}
+	var lock sync.Mutex
+	waiting := make(map[int]call)
+	next := 0
+	return func(run int, line []byte, status Status, failed error) error {
+		lock.Lock()
+		defer lock.Unlock()
+		waiting[run] = call{line, status, failed}
+		for next < len(runs) {
+			c, there := waiting[runs[next]]
+			if !there {
+				return nil
+			}
+			delete(waiting, runs[next])
+			next++
+			if err := each(runs[next-1], c.line, c.status, c.failed); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// outcome is the end of a run.
+type outcome struct {
+	run    int
+	line   []byte
+	status Status
+	failed error // of the run
+	err    error // ends the study
+}
+
+// executeGroup runs runs of one configuration, up to threads at a time.
+func (p *Plan) executeGroup(x *Execution, g *group, runs []int, threads int) error {
+	if g.input != nil {
+		defer func() {
+			if g.input.users.Add(-1) == 0 {
+				x.Engine.Release(g.input)
+			}
+		}()
+	}
+	if err := par.Interrupted(x.Context); err != nil {
+		return err
+	}
+	session, err := p.open(x, g)
+	if err != nil {
+		if stop := par.Interrupted(x.Context); stop != nil {
+			return stop
+		}
+		if x.Ordered && len(p.groups) == 1 {
+			return err // no point can run
+		}
+		return p.failAll(x, g, runs, err)
+	}
+	defer session.Close()
+	if err := p.reidentify(g, session, runs); err != nil {
+		return err
+	}
+	work := func(run int) outcome { return p.one(x, session, run) }
+	for o := range par.Ordered(slices.Values(runs), min(threads, len(runs)), 4*threads,
+		func() func(int) outcome { return work }) {
+		if o.err != nil {
+			return o.err
+		}
+		if err := x.Each(o.run, o.line, o.status, o.failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens the session of a group. It generates the trace if necessary.
+func (p *Plan) open(x *Execution, g *group) (Session, error) {
+	if g.input != nil && g.input.generated {
+		g.input.once.Do(func() { g.input.err = x.Engine.Generate(g.input) })
+		if g.input.err != nil {
+			return nil, g.input.err
+		}
+	}
+	config, err := x.Engine.Configure(g.args, g.input)
+	if err != nil {
+		return nil, err
+	}
+	return config.Open(p.Study.Threads)
+}
+
+// reidentify completes the descriptions of runs by that of the trace as read.
+func (p *Plan) reidentify(g *group, session Session, runs []int) error {
+	base, err := session.Base()
+	if err != nil {
+		return err
+	}
+	known := g.input != nil && !g.input.Main
+	if known {
+		base.Trace.Name, base.Trace.SHA256 = g.input.Name, g.input.SHA256
+	}
+	before := make(map[int]*provenance.Run, len(runs))
+	for _, run := range runs {
+		before[run] = p.Runs[run].About
+	}
+	only := *g
+	only.runs = runs
+	if err := p.describe(&only, session, base); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		a, old := p.Runs[run].About, before[run]
+		a.Study, a.Replica = old.Study, old.Replica
+		if known && a.ID != old.ID {
+			return fmt.Errorf("%s: the options of run %s depend on the content of the trace", g.input.Name, old.ID)
+		}
+	}
+	return nil
+}
+
+// one runs a run.
+func (p *Plan) one(x *Execution, session Session, run int) (o outcome) {
+	o.run = run
+	if o.err = par.Interrupted(x.Context); o.err != nil {
+		return o
+	}
+	r := &p.Runs[run]
+	var b bytes.Buffer
+	o.status, o.failed, o.err = session.Run(r.About, r.Overrides, RunOptions{Context: x.Context,
+		Threads: p.Study.Threads, Limits: p.Study.Limits}, &b)
+	o.line = b.Bytes()
+	if o.err == nil {
+		o.err = par.Interrupted(x.Context)
+	}
+	if x.Done != nil {
+		x.Done()
+	}
+	return o
+}
+
+// failAll reports runs whose trace or configuration cannot be opened.
+func (p *Plan) failAll(x *Execution, g *group, runs []int, failed error) error {
+	for _, run := range runs {
+		var b bytes.Buffer
+		backend := backendOf(p.Study.Set, g.args)
+		if err := p.Runs[run].About.WriteLine(&b, measure.FailureOf(backend, nil, failed)); err != nil {
+			return err
+		}
+		if err := x.Each(run, b.Bytes(), Failed, failed); err != nil {
+			return err
+		}
+		if x.Done != nil {
+			x.Done()
+		}
+	}
+	return nil
+}

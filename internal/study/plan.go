@@ -1,0 +1,475 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/provenance"
+	"github.com/tracedag/tracedag/param"
+)
+
+// Engine runs simulations for a study.
+type Engine interface {
+	// Table returns the parameters of a backend; "" is the default backend. It returns nil for an unknown name.
+	Table(backend string) param.Set
+	// Configure returns the configuration of a command line without the name of the program. An invalid one is an
+	// error. trace is the trace of the command line; nil: none.
+	Configure(args []string, trace *Input) (Config, error)
+	// Digest returns the SHA-256 of a trace in hexadecimal.
+	Digest(file string) (string, error)
+	// Generate writes the trace of an input's command line to its file, which appears complete or not at all. If the
+	// file is there, it does nothing.
+	Generate(in *Input) error
+	// Release tells the engine that no further configuration needs an input.
+	Release(in *Input)
+	// Seeded reports whether a generator has a seed.
+	Seeded(generator string) bool
+}
+
+// Config is a checked configuration.
+type Config interface {
+	// Describe describes its runs before the trace is open.
+	Describe(trace *provenance.Trace) (*provenance.Run, error)
+	describer
+	// Open reads the trace and compiles it for runs of so many threads each.
+	Open(threads int) (Session, error)
+}
+
+// describer describes points that override parameters.
+type describer interface {
+	Points(base *provenance.Run, points []provenance.Point) ([]*provenance.Run, error)
+}
+
+// Session is a compiled configuration. Run may be called concurrently.
+type Session interface {
+	describer
+	// Base describes its runs, with the trace as read.
+	Base() (*provenance.Run, error)
+	// Run writes the result as a line of JSON. The error of a run that fails is failed.
+	Run(about *provenance.Run, overrides []param.Setting, o RunOptions, w io.Writer) (s Status, failed, err error)
+	Close()
+}
+
+// Input is a trace of a study as a file.
+type Input struct {
+	Name      string   // in results
+	File      string   // path
+	Main      bool     // it is what the program's own command line names
+	SHA256    string   // identity, in hexadecimal
+	Command   []string // words of the generator that makes it; nil for a file
+	generated bool
+	once      sync.Once // generates it
+	err       error     // of the generation
+	users     atomic.Int32
+}
+
+// Shared reports whether several configurations need the input, now or later.
+func (in *Input) Shared() bool { return in.users.Load() > 1 }
+
+// Plan is a study with its runs.
+type Plan struct {
+	Study  *Study
+	Runs   []Run // in the order of the grid
+	groups []group
+	inputs map[string]*Input
+}
+
+// Run is a run of a plan.
+type Run struct {
+	About     *provenance.Run // nil before the runs are described
+	Overrides []param.Setting
+	varied    []string // factors of Overrides
+	factors   map[string]string
+	seed      string // "": that of the command line
+	group     int
+}
+
+// group is the runs of one configuration.
+type group struct {
+	args  []string
+	input *Input // nil: none
+	runs  []int
+}
+
+// NewPlan returns the runs of a study. folder is that of generated traces. base are arguments of all runs, and main is
+// the trace of runs without a trace of the study; nil: none.
+func NewPlan(s *Study, e Engine, base []string, main *Input, folder string) (*Plan, error) {
+	points, err := s.points()
+	if err != nil {
+		return nil, err
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("the study has no runs: only and exclude omit all points")
+	}
+	p := &Plan{Study: s, inputs: make(map[string]*Input)}
+	planner := planner{plan: p, engine: e, base: base, main: main, folder: folder, groups: make(map[string]int),
+		tables: make(map[string]param.Set)}
+	for i := range points {
+		if err := planner.add(&points[i]); err != nil {
+			return nil, fmt.Errorf("point %d (%s): %w", i+1, describe(points[i].factors), err)
+		}
+	}
+	return p, nil
+}
+
+// Abouts returns the descriptions of all runs.
+func (p *Plan) Abouts() []*provenance.Run {
+	all := make([]*provenance.Run, len(p.Runs))
+	for i := range all {
+		all[i] = p.Runs[i].About
+	}
+	return all
+}
+
+// OptionsOf returns the options that axes set.
+func OptionsOf(axes []Axis) (names []string) {
+	for i := range axes {
+		for _, s := range axes[i].Values[0].Sets {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// describe returns the text of factors for messages.
+func describe(factors []Setting) string {
+	var words []string
+	for _, f := range factors {
+		if f.Absent {
+			words = append(words, f.Name+" absent")
+		} else {
+			words = append(words, f.Name+"="+f.Text)
+		}
+	}
+	if len(words) == 0 {
+		return "without axes"
+	}
+	return strings.Join(words, ", ")
+}
+
+// planner divides points into groups.
+type planner struct {
+	plan   *Plan
+	engine Engine
+	base   []string
+	main   *Input
+	folder string
+	groups map[string]int // by arguments and trace
+	tables map[string]param.Set
+}
+
+func (p *planner) table(backend string) param.Set {
+	if _, known := p.tables[backend]; !known {
+		p.tables[backend] = p.engine.Table(backend)
+	}
+	return p.tables[backend]
+}
+
+// add adds a point as a run.
+func (p *planner) add(pt *point) error {
+	study := p.plan.Study
+	run := Run{factors: make(map[string]string, len(pt.factors))}
+	for _, f := range pt.factors {
+		if f.Name != seedName {
+			run.factors[f.Name] = f.Text
+		}
+	}
+	if s := last(pt.sets, seedName); s != nil {
+		run.seed = s.Text
+	}
+	table := p.table(backendOf(pt.sets, p.base))
+	args := slices.Clone(p.base)
+	var edits []Setting
+	done := make(map[string]bool)
+	for i, s := range pt.sets {
+		varied := i >= len(study.Set)
+		switch {
+		case s.Name == traceName || s.Name == heldGenerator || p.inGenerator(s.Name, pt):
+			continue
+		case varied && last(pt.sets, s.Name) != &pt.sets[i] || !varied && last(pt.sets[len(study.Set):], s.Name) != nil:
+			continue // a later value replaces it
+		case s.Name == seedName && last(pt.sets, heldSimulator) != nil:
+			continue
+		case s.Name == heldSimulator:
+			s.Name = seedName
+		}
+		if s.Absent {
+			continue
+		}
+		if varied {
+			if done[s.Name] {
+				continue
+			}
+			done[s.Name] = true
+			override, is, err := overrideOf(table, s)
+			if err != nil {
+				return err
+			}
+			if is {
+				run.Overrides, run.varied = append(run.Overrides, override), append(run.varied, s.Factor)
+				continue
+			}
+		}
+		switch flag, key, found := strings.Cut(s.Name, "."); {
+		case found && flag == "set":
+			args = append(args, "--set="+key+"="+s.Text)
+		case found:
+			edits = append(edits, s)
+		default:
+			args = append(args, "--"+s.Name+"="+s.Text)
+		}
+	}
+	for _, s := range edits {
+		if err := edit(args, s); err != nil {
+			return err
+		}
+	}
+	input, err := p.input(pt, run.seed)
+	if err != nil {
+		return err
+	}
+	p.place(run, args, input)
+	return nil
+}
+
+// place adds a run to the group of its configuration.
+func (p *planner) place(run Run, args []string, input *Input) {
+	key := strings.Join(args, "\x00")
+	if input != nil {
+		key += "\x00\x00" + input.File
+	}
+	at, known := p.groups[key]
+	if !known {
+		at = len(p.plan.groups)
+		p.groups[key] = at
+		p.plan.groups = append(p.plan.groups, group{args: args, input: input})
+	}
+	run.group = at
+	p.plan.groups[at].runs = append(p.plan.groups[at].runs, len(p.plan.Runs))
+	p.plan.Runs = append(p.plan.Runs, run)
+}
+
+// backendOf returns the backend of a point, "" for the default one.
+func backendOf(sets []Setting, base []string) string {
+	if s := last(sets, "backend"); s != nil && !s.Absent {
+		return s.Text
+	}
+	return valueOf(base, "backend")
+}
+
+// valueOf returns the last value of a flag of the form --NAME=VALUE, "" without one.
+func valueOf(args []string, name string) string {
+	for i := len(args) - 1; i >= 0; i-- {
+		if value, is := strings.CutPrefix(args[i], "--"+name+"="); is {
+			return value
+		}
+	}
+	return ""
+}
+
+// overrideOf returns the parameter of a compiled trace that a setting changes.
+func overrideOf(table param.Set, s Setting) (override param.Setting, is bool, err error) {
+	name, key := s.Name, false
+	if cut, found := strings.CutPrefix(name, "set."); found {
+		name, key = cut, true
+	}
+	p := table.Find(name)
+	if p == nil || !p.Sweeps || key && !p.Key {
+		return override, false, nil
+	}
+	value := s.Number
+	if value == nil {
+		if value, err = p.Value.(param.Number).Parse(s.Text); err != nil {
+			return override, false, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return param.Setting{Name: p.Name, Number: new(big.Rat).Set(value)}, true, nil
+}
+
+// edit replaces or adds a key of the description in a flag, such as topology=fattree:k=4.
+func edit(args []string, s Setting) error {
+	flag, key, _ := strings.Cut(s.Name, ".")
+	for i := len(args) - 1; i >= 0; i-- {
+		given, is := strings.CutPrefix(args[i], "--"+flag+"=")
+		if !is {
+			continue
+		}
+		kind, list, _ := strings.Cut(given, ":")
+		var parts []string
+		for part := range strings.SplitSeq(list, ",") {
+			if name, _, _ := strings.Cut(part, "="); part != "" && name != key {
+				parts = append(parts, part)
+			}
+		}
+		args[i] = "--" + flag + "=" + kind + ":" + strings.Join(append(parts, key+"="+s.Text), ",")
+		return nil
+	}
+	return fmt.Errorf("%s: expected --%s with a description to change, found none", s.Name, flag)
+}
+
+// inGenerator reports whether a setting replaces {name} in the command line of the point's trace, or of any trace.
+func (p *planner) inGenerator(name string, pt *point) bool {
+	return slices.ContainsFunc(p.plan.Study.Traces, func(t Trace) bool { return t.uses(name) }) && name != seedName
+}
+
+// input returns the trace of a point, nil if it has none.
+func (p *planner) input(pt *point, seed string) (*Input, error) {
+	chosen := last(pt.sets, traceName)
+	if chosen == nil {
+		return p.main, nil
+	}
+	t := p.plan.Study.trace(chosen.Text)
+	if t == nil { // --sweep names files
+		t = &Trace{Name: chosen.Text, File: chosen.Text}
+	}
+	if t.File != "" {
+		in := p.plan.inputs[t.File]
+		if in == nil {
+			in = &Input{Name: t.Name, File: t.File}
+			p.plan.inputs[t.File] = in
+		}
+		return in, nil
+	}
+	line := slices.Clone(t.Generate)
+	for i, word := range line {
+		for _, s := range pt.sets {
+			word = strings.ReplaceAll(word, "{"+s.Name+"}", s.Text)
+		}
+		line[i] = word
+	}
+	identity := hash(strings.Join(append([]string{"tracegen"}, line...), " "))
+	if held := last(pt.sets, heldGenerator); held != nil {
+		line = append(line, "--seed", held.Text)
+		identity = hash(strings.Join(append([]string{"tracegen"}, line...), " "))
+	} else if seed != "" && p.engine.Seeded(line[0]) && !slices.Contains(line, "--seed") {
+		line = append(line, "--seed", seed)
+	}
+	text := strings.Join(append([]string{"tracegen"}, line...), " ")
+	file := p.folder + "/" + hash(text)[:16] + ".parquet"
+	in := p.plan.inputs[file]
+	if in == nil {
+		in = &Input{Name: t.Name, File: file, SHA256: identity, Command: line, generated: true}
+		p.plan.inputs[file] = in
+	}
+	return in, nil
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Identify computes the digests of the traces, checks all configurations and describes their runs, before any of them
+// runs.
+func (p *Plan) Identify(e Engine) error {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if err := g.digest(e); err != nil {
+			return err
+		}
+		config, err := e.Configure(g.args, g.input)
+		if err != nil {
+			return p.failed(g, err)
+		}
+		trace := &provenance.Trace{}
+		if g.input == nil || g.input.Main {
+			trace = nil
+		} else {
+			trace.Name, trace.SHA256 = g.input.Name, g.input.SHA256
+		}
+		base, err := config.Describe(trace)
+		if err == nil {
+			err = p.describe(g, config, base)
+		}
+		if err != nil {
+			return p.failed(g, err)
+		}
+	}
+	return p.number()
+}
+
+// digest sets the digest of a group's trace.
+func (g *group) digest(e Engine) (err error) {
+	if g.input != nil && g.input.SHA256 == "" && !g.input.Main {
+		g.input.SHA256, err = e.Digest(g.input.File)
+	}
+	return err
+}
+
+// failed adds the first point of a group to an error.
+func (p *Plan) failed(g *group, err error) error {
+	first := g.runs[0]
+	var factors []Setting
+	for name, text := range p.Runs[first].factors {
+		factors = append(factors, Setting{Name: name, Text: text})
+	}
+	slices.SortFunc(factors, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	if cli.IsUsage(err) {
+		return cli.Usagef("point %d (%s): %v", first+1, describe(factors), err)
+	}
+	return fmt.Errorf("point %d (%s): %w", first+1, describe(factors), err)
+}
+
+// describe describes the runs of a group.
+func (p *Plan) describe(g *group, d describer, base *provenance.Run) error {
+	points := make([]provenance.Point, len(g.runs))
+	for i, run := range g.runs {
+		r := &p.Runs[run]
+		points[i] = provenance.Point{Overrides: r.Overrides, Varied: r.varied, Factors: r.factors, Index: run}
+	}
+	described, err := d.Points(base, points)
+	if err != nil {
+		return err
+	}
+	for i, run := range g.runs {
+		a := described[i]
+		p.Runs[run].About = a
+		if g.input == nil || !g.input.Main {
+			a.Command = g.command(a, &p.Runs[run])
+		}
+	}
+	return nil
+}
+
+// command returns a command line that repeats a run.
+func (g *group) command(a *provenance.Run, r *Run) []string {
+	line := append([]string{"simulate"}, g.args...)
+	for i, override := range r.Overrides {
+		name, text := override.Name, a.Factors[r.varied[i]]
+		if override.Name == seedName {
+			text = r.seed
+		}
+		if _, isKey := a.Settings["set."+name]; isKey {
+			line = append(line, "--set="+name+"="+text)
+		} else {
+			line = append(line, "--"+name+"="+text)
+		}
+	}
+	if g.input != nil {
+		line = append(line, g.input.Name)
+	}
+	return line
+}
+
+// number sets the replicas of all runs. Two runs with one identity are an error.
+func (p *Plan) number() error {
+	replicas, seen := make(map[string]int), make(map[string]int)
+	for i := range p.Runs {
+		a := p.Runs[i].About
+		if other, twice := seen[a.ID]; twice && p.Study.Name != "" {
+			return fmt.Errorf("points %d and %d are the same run, %s: expected different options", other+1, i+1, a.ID)
+		}
+		seen[a.ID] = i
+		a.Study, a.Replica = p.Study.Name, replicas[a.Point]
+		replicas[a.Point]++
+	}
+	return nil
+}
