@@ -18,7 +18,7 @@ import (
 const output = "Output"
 
 // silent are further flags that do not change a run, or that a result has elsewhere.
-var silent = []string{"backend", "seed", "sweep", "threads", "alone", "compare", "breakdown", "timing", "points",
+var silent = []string{"backend", "seed", "sweep", "replicas", "threads", "alone", "compare", "breakdown", "timing", "points",
 	"results", "summary", "report", "quiet", "verbose", "max-memory"}
 
 // settings returns the options on the command line that differ from their default and may change results, by name, in

@@ -40,7 +40,8 @@ type Execution struct {
 	// grid, one at a time; otherwise they are concurrent.
 	Each    func(run int, line []byte, status Status, failed error) error
 	Ordered bool
-	Done    func() // called when a run ends; nil: none
+	Stop    func() bool // ends the execution before the next run; nil: never
+	Done    func()      // called when a run ends; nil: none
 }
 
 // Execute runs the selected runs of an identified plan. Runs of one configuration share its compiled trace. A run that
@@ -201,6 +202,10 @@ func (p *Plan) reidentify(g *group, session Session, runs []int) error {
 func (p *Plan) one(x *Execution, session Session, run int) (o outcome) {
 	o.run = run
 	if o.err = par.Interrupted(x.Context); o.err != nil {
+		return o
+	}
+	if x.Stop != nil && x.Stop() {
+		o.err = errAgain
 		return o
 	}
 	r := &p.Runs[run]

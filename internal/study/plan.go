@@ -111,7 +111,7 @@ func NewPlan(s *Study, e Engine, base []string, main *Input, folder string) (*Pl
 	}
 	p := &Plan{Study: s, inputs: make(map[string]*Input)}
 	planner := planner{plan: p, engine: e, base: base, main: main, folder: folder, groups: make(map[string]int),
-		tables: make(map[string]param.Set)}
+		tables: make(map[string]param.Set), omitted: make(map[string]bool)}
 	for i := range points {
 		if err := planner.add(&points[i]); err != nil {
 			return nil, fmt.Errorf("point %d (%s): %w", i+1, describe(points[i].factors), err)
@@ -164,6 +164,8 @@ type planner struct {
 	folder string
 	groups map[string]int // by arguments and trace
 	tables map[string]param.Set
+
+	omitted map[string]bool // runs of points with values that do not apply
 }
 
 func (p *planner) table(backend string) param.Set {
@@ -177,8 +179,13 @@ func (p *planner) table(backend string) param.Set {
 func (p *planner) add(pt *point) error {
 	study := p.plan.Study
 	run := Run{factors: make(map[string]string, len(pt.factors))}
+	omitted := false
 	for _, f := range pt.factors {
-		if f.Name != seedName {
+		switch {
+		case f.Name == seedName:
+		case p.foreign(f.Name, pt):
+			omitted = true
+		default:
 			run.factors[f.Name] = f.Text
 		}
 	}
@@ -192,7 +199,7 @@ func (p *planner) add(pt *point) error {
 	for i, s := range pt.sets {
 		varied := i >= len(study.Set)
 		switch {
-		case s.Name == traceName || s.Name == heldGenerator || p.inGenerator(s.Name, pt):
+		case s.Name == traceName || s.Name == heldGenerator || p.inGenerator(s.Name):
 			continue
 		case varied && last(pt.sets, s.Name) != &pt.sets[i] || !varied && last(pt.sets[len(study.Set):], s.Name) != nil:
 			continue // a later value replaces it
@@ -236,12 +243,23 @@ func (p *planner) add(pt *point) error {
 	if err != nil {
 		return err
 	}
-	p.place(run, args, input)
+	p.place(run, args, input, omitted)
 	return nil
 }
 
-// place adds a run to the group of its configuration.
-func (p *planner) place(run Run, args []string, input *Input) {
+// foreign reports whether a name stands in command lines of generators, but not in that of the point's trace.
+func (p *planner) foreign(name string, pt *point) bool {
+	if !p.inGenerator(name) {
+		return false
+	}
+	chosen := last(pt.sets, traceName)
+	t := p.plan.Study.trace(chosen.Text)
+	return t != nil && !t.uses(name)
+}
+
+// place adds a run to the group of its configuration. A run whose point has a value that does not apply to its trace may
+// be there already, from a point with another such value.
+func (p *planner) place(run Run, args []string, input *Input, omitted bool) {
 	key := strings.Join(args, "\x00")
 	if input != nil {
 		key += "\x00\x00" + input.File
@@ -253,6 +271,13 @@ func (p *planner) place(run Run, args []string, input *Input) {
 		p.plan.groups = append(p.plan.groups, group{args: args, input: input})
 	}
 	run.group = at
+	if omitted {
+		id := fmt.Sprint(at, run.seed, run.factors)
+		if p.omitted[id] {
+			return
+		}
+		p.omitted[id] = true
+	}
 	p.plan.groups[at].runs = append(p.plan.groups[at].runs, len(p.plan.Runs))
 	p.plan.Runs = append(p.plan.Runs, run)
 }
@@ -315,8 +340,8 @@ func edit(args []string, s Setting) error {
 	return fmt.Errorf("%s: expected --%s with a description to change, found none", s.Name, flag)
 }
 
-// inGenerator reports whether a setting replaces {name} in the command line of the point's trace, or of any trace.
-func (p *planner) inGenerator(name string, pt *point) bool {
+// inGenerator reports whether a name in braces is part of the command line of a generator.
+func (p *planner) inGenerator(name string) bool {
 	return slices.ContainsFunc(p.plan.Study.Traces, func(t Trace) bool { return t.uses(name) }) && name != seedName
 }
 

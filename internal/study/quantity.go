@@ -39,8 +39,11 @@ func parseQuantity(text string) (q quantity, ok bool) {
 	if t, err := units.ParseTime(text, 0); err == nil {
 		return quantity{duration, big.NewRat(int64(t), 1)}, true
 	}
-	if n, err := units.ParseBandwidth(text); err == nil {
-		return quantity{rate, big.NewRat(n, 1)}, true
+	if r, err := units.ParseRate(text, ""); err == nil {
+		if bits, exact := r.BitsPerSecond(); exact {
+			return quantity{rate, big.NewRat(bits, 1)}, true
+		}
+		return q, false
 	}
 	if n, err := units.ParseSize(text); err == nil {
 		return quantity{size, big.NewRat(n, 1)}, true

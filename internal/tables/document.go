@@ -31,9 +31,11 @@ type document struct {
 		Units    map[string]string
 	}
 	backend, model, failed string
-	complete               value // NULL for synthetic traffic
+	status                 string // of a run that failed; "": failed
+	complete               value  // NULL for synthetic traffic
 	params, traffic        json.RawMessage
 	numbers                []metric
+	kept                   []metric // numbers that the tables show
 }
 
 // metric is a number of a result.
@@ -107,6 +109,8 @@ func (p *parser) member(name string) error {
 		return p.json.Decode(&p.params)
 	case "error":
 		return p.json.Decode(&p.failed)
+	case "status":
+		return p.json.Decode(&p.status)
 	case "complete":
 		p.complete.present = true
 		var complete bool

@@ -62,8 +62,8 @@ func (s *summary) add(d *document) error {
 	if d.failed != "" {
 		pt.failed++
 	}
-	for i := range d.numbers {
-		m := &d.numbers[i]
+	for i := range d.kept {
+		m := &d.kept[i]
 		if m.scope != "" || math.IsNaN(m.float) {
 			continue
 		}

@@ -40,6 +40,7 @@ type Tables struct {
 	all             []tableWriter
 	axes            []string
 	replicas        int
+	measure         []string // patterns of numbers; empty: all
 	files           []File
 }
 
@@ -99,6 +100,38 @@ type tableWriter interface {
 // number of runs with the same point.
 func New(axes []string, replicas int) *Tables {
 	return &Tables{axes: axes, replicas: replicas}
+}
+
+// Measure selects the numbers of the tables results and summary by patterns of their names, such as fct_ps.p99 or
+// jobs.*.makespan_ps. A pattern also selects what is below its name. A number of an entry of a list has the name of the
+// entry after that of the list. Without patterns, the tables have all numbers.
+func (t *Tables) Measure(patterns []string) { t.measure = patterns }
+
+// measures reports whether the patterns select a number.
+func (t *Tables) measures(m *metric) bool {
+	if len(t.measure) == 0 || matches(t.measure, m.path) {
+		return true
+	}
+	list, number, found := strings.Cut(m.path, ".")
+	for part := range strings.SplitSeq(m.scope, ",") {
+		if _, entry, named := strings.Cut(part, "="); named && found && matches(t.measure, list+"."+entry+"."+number) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a pattern matches a name or one above it.
+func matches(patterns []string, name string) bool {
+	parts := strings.Split(name, ".")
+	for _, pattern := range patterns {
+		wanted := strings.Split(pattern, ".")
+		if len(wanted) <= len(parts) &&
+			slices.EqualFunc(wanted, parts[:len(wanted)], func(want, part string) bool { return want == "*" || want == part }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Write adds an output: one of the tables of Names, as Parquet or as CSV.
@@ -166,8 +199,9 @@ func (t *Tables) Add(document io.Reader) error {
 	if err := d.writePoint(t.points); err != nil {
 		return err
 	}
+	d.kept = slices.DeleteFunc(slices.Clone(d.numbers), func(m metric) bool { return !t.measures(&m) })
 	// Equal keys stay in the order of the document.
-	slices.SortStableFunc(d.numbers, func(a, b metric) int {
+	slices.SortStableFunc(d.kept, func(a, b metric) int {
 		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.scope, b.scope))
 	})
 	if err := d.writeResults(t.results); err != nil {
@@ -220,7 +254,7 @@ func (d *document) writePoint(writers []tableWriter) error {
 	r := &d.run
 	status := "done"
 	if d.failed != "" {
-		status = "failed"
+		status = cmp.Or(d.status, "failed")
 		d.complete = integer(0)
 	}
 	params := string(d.params)
@@ -270,8 +304,8 @@ func (d *document) writeResults(writers []tableWriter) error {
 	r := &d.run
 	row := make([]value, len(resultColumns))
 	copy(row, []value{text(r.Study), text(r.Point), text(r.ID), integer(r.Seed), text(string(r.Factors))})
-	for i := range d.numbers {
-		m := &d.numbers[i]
+	for i := range d.kept {
+		m := &d.kept[i]
 		row[5], row[6], row[7], row[8], row[9] = text(m.path), text(m.scope), number(m.float), m.whole, text(m.unit)
 		for _, w := range writers {
 			if err := w.write(row); err != nil {

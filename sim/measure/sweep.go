@@ -65,6 +65,7 @@ type Failure struct {
 	Backend string     `json:"backend"`
 	Model   string     `json:"model,omitempty"`
 	Params  sim.Values `json:"params"`
+	Status  string     `json:"status,omitempty"` // "limit" of a run that exceeded a limit
 	Error   string     `json:"error"`
 }
 

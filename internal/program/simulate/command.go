@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/report"
+	"github.com/tracedag/tracedag/internal/study"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -31,6 +32,8 @@ type options struct {
 	json                     bool
 	timeline                 timelineFlags
 	sweep                    string
+	replicas                 int // runs of each point; 0: one, with --seed
+	study                    study.Flags
 	csv                      string // a table to print as CSV; "": none
 	timing                   bool
 	flags                    *pflag.FlagSet
@@ -139,6 +142,8 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
 	flags.Lookup("threads").DefValue = "all cores"
 	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
+	flags.IntVar(&o.replicas, "replicas", 0, "run each point with `N` seeds; print means and 95 % intervals")
+	manual.InTopic(cmd, "replicas", "sweep")
 	flags.BoolVar(&o.compare, "compare", false, "compare finish times of ranks with recorded ones")
 	manual.InTopic(cmd, "compare", "result")
 	var swept []string
@@ -192,6 +197,7 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 		File: "docs/reference/compose.md"})
 	o.lower.Register(p, cmd)
 	o.own = cli.NewOptions(cmd)
+	o.study.Register(cmd)
 	o.listings = o.registerBackends(cmd, kinds)
 	manual.Topic(cmd, manual.Group{
 		Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/reference/simulate.md",
@@ -290,7 +296,13 @@ func printListing(p *cli.Program, list sim.Listing) error {
 
 // start checks the flags and runs the simulation, with the profiler if --profile is set.
 func start(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []string) error {
-	if o.sweep != "" {
+	if o.study.File != "" {
+		return runStudy(p, o, reg, args)
+	}
+	if err := o.study.CheckUnused(); err != nil {
+		return err
+	}
+	if o.sweep != "" || o.replicas > 0 {
 		return profile.While(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile,
 			func() error { return sweep(p, o, kind, reg, args) })
 	}

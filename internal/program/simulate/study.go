@@ -35,7 +35,7 @@ type engine struct {
 	probe  []string // flags of all points
 
 	generator func(*cli.Program) *cobra.Command // nil: none
-	warn   provenance.Warnings
+	warn      provenance.Warnings
 
 	lock   sync.Mutex
 	shared map[*study.Input]map[string]*shared // traces by the options that read them
@@ -55,6 +55,17 @@ func newEngine(p *cli.Program, o *options, reg *registries, args []string) *engi
 	return &engine{p: p, common: o, kinds: reg.kinds, generator: reg.generator, args: args, shared: make(map[*study.Input]map[string]*shared)}
 }
 
+// runStudy runs the study of --study.
+func runStudy(p *cli.Program, o *options, reg *registries, args []string) error {
+	r := &run{p: p, o: o}
+	if err := r.checkSweep(); err != nil {
+		return err
+	}
+	return o.study.Run(p, newEngine(p, o, reg, nil), args, o.threads, study.Outputs{
+		Tables: o.tableFiles(), Page: o.outputs.AddPoint, Commit: o.outputs.WritePoints,
+	})
+}
+
 func (e *engine) Table(backend string) param.Set {
 	kind, _ := kindOf(e.kinds, backend)
 	if kind == nil {
@@ -68,6 +79,29 @@ func (e *engine) Table(backend string) param.Set {
 		return b.Params()
 	}
 	return kind.New().Params()
+}
+
+// Numbers returns the parameters of options of all backends.
+func (e *engine) Numbers() study.Numbers { return e.numbers("") }
+
+// Probe sets the flags of all points.
+func (e *engine) Probe(args []string) { e.probe = args }
+
+// Ops returns the number of ops of a trace, if its format has it in the header.
+func (e *engine) Ops(in *study.Input) (ops int64, known bool) {
+	t, err := e.p.Part(e.p.Args[:1], nil).OpenTrace(in.File, cli.ReadFlags{}, cli.ReadOptions{})
+	if err != nil {
+		return 0, false
+	}
+	defer t.Close()
+	if t.Source == nil {
+		return 0, false
+	}
+	h, err := t.Source.Header()
+	if err != nil {
+		return 0, false
+	}
+	return h.Ops, true
 }
 
 func (e *engine) readTrace(name, format string) (*dag.Trace, string, error) {
@@ -116,12 +150,16 @@ func (e *engine) Configure(args []string, input *study.Input) (study.Config, err
 	if c.run, err = newRun(e.p.Context(), p, o, kind); err != nil {
 		return nil, err
 	}
-	p.Warned = func(message string) {
+	warn := func(message string) {
 		c.warnings.Add(message)
 		if e.warn.Add(message) {
 			e.p.Warn("%s", message)
 		}
 	}
+	for _, message := range c.warnings.List() {
+		warn(message)
+	}
+	p.Warned = warn
 	c.args = args
 	if c.standsAlone() {
 		if len(names) > 0 {
@@ -309,6 +347,11 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 		s = study.Failed
 	case !result.Complete:
 		s = study.Incomplete
+	}
+	if s == study.Limited {
+		f := measure.FailureOf(c.kind.Name, result, failed)
+		f.Status = study.LimitStatus
+		return s, failed, about.WriteLine(w, f)
 	}
 	return s, failed, c.writeLine(w, about, result, failed)
 }

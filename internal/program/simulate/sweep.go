@@ -30,12 +30,12 @@ func sweep(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []s
 		return err
 	}
 	e.probe = base
-	axes, err := study.ParseSweep(o.sweep, e.numbers(kind.Name))
+	axes, err := r.axes(e)
 	if err != nil {
 		return cli.Usagef("--sweep: %v", err)
 	}
 	for _, name := range study.OptionsOf(axes) {
-		if err := e.check(name); err != nil {
+		if err := e.Check(name); err != nil {
 			return cli.Usagef("--sweep: %v", err)
 		}
 	}
@@ -47,6 +47,30 @@ func sweep(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []s
 		return err
 	}
 	return r.runSweep(e, plan)
+}
+
+// axes returns the axes of --sweep and --replicas.
+func (r *run) axes(e *engine) (axes []study.Axis, err error) {
+	if r.o.sweep != "" {
+		if axes, err = study.ParseSweep(r.o.sweep, e.numbers(r.kind.Name)); err != nil {
+			return nil, err
+		}
+	}
+	if r.o.replicas == 0 {
+		return axes, nil
+	}
+	if slices.Contains(study.OptionsOf(axes), "seed") {
+		return nil, errors.New("the axis seed and --replicas exclude each other")
+	}
+	first, err := r.o.flags.GetInt64("seed")
+	if err != nil {
+		return nil, err
+	}
+	seeds := make([]int64, r.o.replicas)
+	for i := range seeds {
+		seeds[i] = first + int64(i)
+	}
+	return append(axes, study.Seeds(seeds)), nil
 }
 
 // checkSweep returns an error if flags of outputs conflict with --sweep.
@@ -68,8 +92,11 @@ func (r *run) checkSweep() error {
 			return cli.Usagef("--%s and --sweep exclude each other", flag.name)
 		}
 	}
-	if o.threads < 1 {
+	switch {
+	case o.threads < 1:
 		return cli.Usagef("--threads: expected 1 or more, found %d", o.threads)
+	case o.flags.Changed("replicas") && (o.replicas < 1 || o.replicas > study.MaxRuns):
+		return cli.Usagef("--replicas: expected 1 to %d, found %d", study.MaxRuns, o.replicas)
 	}
 	return r.checkTables()
 }
@@ -88,6 +115,10 @@ func (r *run) runSweep(e *engine, plan *study.Plan) error {
 		return err
 	}
 	defer written.Close()
+	lines := r.o.csv == "" && (r.o.replicas == 0 || r.o.json)
+	if r.o.csv == "" && !lines {
+		written.WriteText(out)
+	}
 	failed, incomplete := 0, 0
 	err = plan.Execute(study.Execution{
 		Context: r.p.Context(), Engine: e, Threads: r.o.threads, Ordered: true, Done: func() { progress.Add(1) },
@@ -106,7 +137,7 @@ func (r *run) runSweep(e *engine, plan *study.Plan) error {
 			if err := errors.Join(written.AddFrom(write), r.o.outputs.AddPoint(write)); err != nil {
 				return err
 			}
-			if r.o.csv == "" {
+			if lines {
 				out.Write(line)
 			}
 			return out.Flush()
@@ -151,8 +182,8 @@ func (e *engine) numbers(backend string) study.Numbers {
 	}
 }
 
-// check returns an error about a name that is no option of a run.
-func (e *engine) check(name string) error {
+// Check returns an error about a name that is no option of a run.
+func (e *engine) Check(name string) error {
 	flag, key, isKey := strings.Cut(name, ".")
 	switch {
 	case name == "trace" || name == "generator.seed" || name == "simulate.seed" || name == "seed" || name == "backend":
