@@ -103,7 +103,7 @@ func New(axes []string, replicas int) *Tables {
 }
 
 // Measure selects the numbers of the tables results and summary by patterns of their names, such as fct_ps.p99 or
-// jobs.*.makespan_ps. A pattern also selects what is below its name. A number of an entry of a list has the name of the
+// jobs.*.makespan_ps. The name * is any name, at the end one or more names. A number of an entry of a list has the name of the
 // entry after that of the list. Without patterns, the tables have all numbers.
 func (t *Tables) Measure(patterns []string) { t.measure = patterns }
 
@@ -121,13 +121,16 @@ func (t *Tables) measures(m *metric) bool {
 	return false
 }
 
-// matches reports whether a pattern matches a name or one above it.
+// matches reports whether one of the patterns matches a name.
 func matches(patterns []string, name string) bool {
 	parts := strings.Split(name, ".")
 	for _, pattern := range patterns {
 		wanted := strings.Split(pattern, ".")
-		if len(wanted) <= len(parts) &&
-			slices.EqualFunc(wanted, parts[:len(wanted)], func(want, part string) bool { return want == "*" || want == part }) {
+		found := parts
+		if wanted[len(wanted)-1] == "*" && len(found) > len(wanted) {
+			found = found[:len(wanted)]
+		}
+		if slices.EqualFunc(wanted, found, func(want, part string) bool { return want == "*" || want == part }) {
 			return true
 		}
 	}

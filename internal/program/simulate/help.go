@@ -12,16 +12,20 @@ const examples = `  tracegen horovod | simulate
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv=summary x.parquet`
 
 // sweepPage is the help of sweeps.
-const sweepPage = `--sweep GRID runs a grid of parameters over one trace, several points concurrently, and prints a JSON line per point in
-the order of the grid, or with --csv a table ("--help result").
+const sweepPage = `--sweep GRID runs a grid of options, several points concurrently, and prints a JSON line per point in the order of the
+grid, or with --csv a table ("--help result").
 
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv=summary x.parquet
-  simulate --backend packet --topology fattree:k=4 --sweep 'queue=100kB,1MB' x.parquet
+  simulate --backend packet --topology fattree:k=4 --sweep 'transport=ndp,dctcp;queue=100kB,1MB' --replicas 5 x.parquet
 
-Parameters are separated by semicolons, values by commas. FROM..TO:N are N values at equal distances. The help of a
-backend ("simulate --help packet") lists the parameters: its flags that --sweep varies, and its keys.
+Semicolons separate axes, commas separate values; | separates values with commas. FROM..TO:N are N values at equal
+distances, FROM..TO:N:log at equal ratios. An axis is any option that changes results: parameters of the backend
+("simulate --help packet"), transport, topology, keys such as topology.rate, placement, collective, backend, trace, seed.
 
-A point that fails prints its parameters and an error, and does not stop the others; the exit status is then 1.`
+--replicas N runs each point with N seeds and prints means with 95 % intervals.
+
+A point that fails prints its parameters and an error, and does not stop the others; the exit status is then 1. Larger
+grids are studies ("--help study").`
 
 // jobsPage is the help of jobs.
 const jobsPage = `Several traces, or a plan, run as jobs at the same time:
