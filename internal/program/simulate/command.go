@@ -50,7 +50,7 @@ type options struct {
 	points, results, summary string // files of tables
 	lists                    []bool // --list-* flags, by listing
 	listings                 []sim.Listing
-	grid                     bool // runs points of a grid
+	grid                     bool      // runs points of a grid
 	ideal                    *sim.Kind // backend of lower bounds; nil: none
 }
 
