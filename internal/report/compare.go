@@ -100,7 +100,7 @@ func Compare(all []Kept) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReport(text, ofSeveral, func(value) map[string]any { return nil }, (*page).compare)
+	return newReport(text, ofSeveral, 0, nil, (*page).compare)
 }
 
 // compare writes the page of several results.

@@ -22,6 +22,9 @@ type Outputs struct {
 
 	Numbers map[string]any // further numbers of the page of a run, by name
 
+	// Timeline returns the timeline of the run; nil: there is none.
+	Timeline func() *Timeline
+
 	of    subject
 	sweep Sweep
 }
@@ -77,9 +80,13 @@ func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
 	if err := write(&document); err != nil {
 		return nil, err
 	}
+	var t *Timeline
+	if o.Timeline != nil {
+		t = o.Timeline()
+	}
 	read := Trace
 	if o.of != ofTrace {
-		read = func(text []byte) (*Report, error) { return simulation(text, o.Numbers) }
+		read = func(text []byte) (*Report, error) { return simulation(text, o.Numbers, t) }
 	}
 	r, err := read(document.Bytes())
 	if err != nil {

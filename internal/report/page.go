@@ -26,6 +26,7 @@ type page struct {
 	body     strings.Builder
 	contents []struct{ anchor, heading string }
 	figures  int
+	lanes    *timelineOf // nil: none
 }
 
 // escape returns a text for HTML. Control characters become U+FFFD.
@@ -254,7 +255,8 @@ func (p *page) writeTo(w io.Writer, r *Report) error {
 	b.WriteString(keys)
 	b.WriteString("</footer>\n</main>\n<script type=\"application/json\" id=\"result\">")
 	b.WriteString(strings.ReplaceAll(string(r.page), "<", `\u003c`))
-	fmt.Fprintf(&b, "</script>\n<script>%s</script>\n</body>\n</html>\n", script)
+	b.WriteString("</script>\n" + p.lanes.dataOf())
+	fmt.Fprintf(&b, "<script>%s</script>\n</body>\n</html>\n", script)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -262,5 +264,9 @@ func (p *page) writeTo(w io.Writer, r *Report) error {
 // keys lists the keys of figures.
 const keys = `<details id="keys" class="screen"><summary>Keys of figures</summary>
 <p>Tab moves from figure to figure. <kbd>+</kbd> and <kbd>-</kbd> zoom, <kbd>0</kbd> shows all, arrows pan,
-<kbd>Enter</kbd> opens the table of values, <kbd>?</kbd> this list.</p></details>
+<kbd>Enter</kbd> opens the table of values, <kbd>?</kbd> this list.</p>
+<p>In the timeline, <kbd>n</kbd> and <kbd>p</kbd> select the next and the previous slice of a lane, and <kbd>w</kbd> the
+next of the longest waits; <kbd>Enter</kbd> zooms to the selected slice, and a selected message has an arrow to its
+receiver. <kbd>[</kbd> and <kbd>]</kbd> show fewer and more ranks, <kbd>c</kbd> shows and hides the critical path.</p>
+</details>
 `

@@ -33,6 +33,7 @@ const (
 	CriticalPath                     // the critical path
 	Traffic                          // the traffic matrix
 	Figures                          // distributions of flows and storage accesses, and the network
+	Spans                            // the timeline of Outputs
 )
 
 // plotKind is a kind of picture.

@@ -19,45 +19,66 @@ type Report struct {
 	root     value // of the page
 	write    func(p *page)
 	of       subject
+	drawn    *timelineOf // nil: none
+	timeline *Timeline   // nil: none
 }
 
 // Simulation returns the report of a simulation from the JSON document of its result. A document that already has the
 // member "report" keeps it.
-func Simulation(document []byte) (*Report, error) { return simulation(document, nil) }
+func Simulation(document []byte) (*Report, error) { return simulation(document, nil, nil) }
 
-// simulation is Simulation with further numbers for the page, by name.
-func simulation(document []byte, numbers map[string]any) (*Report, error) {
-	return newReport(document, ofRun, func(root value) map[string]any {
-		all := derive(root)
-		maps.Copy(all, numbers)
-		return all
-	}, (*page).simulation)
-}
-
-// Trace returns the report of a trace from the JSON document of its summary.
-func Trace(document []byte) (*Report, error) {
-	return newReport(document, ofTrace, func(value) map[string]any { return nil }, (*page).trace)
-}
-
-func newReport(document []byte, of subject, derive func(root value) map[string]any, write func(p *page)) (*Report,
-	error) {
+// simulation is Simulation with further numbers for the page, by name, and the timeline of the run; nil: none.
+func simulation(document []byte, numbers map[string]any, t *Timeline) (*Report, error) {
 	root, err := decode(document)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{document: bytes.TrimSpace(document), write: write, of: of}
-	if root.get("report").known {
-		derive = func(value) map[string]any { return nil }
+	derived, ranks := map[string]any(nil), root.get("finish_ps").len()
+	if !root.get("report").known {
+		derived = derive(root)
+		maps.Copy(derived, numbers)
 	}
-	if derived := derive(root); len(derived) > 0 {
+	r, err := newReport(document, ofRun, ranks, derived, (*page).simulation)
+	if err != nil || t == nil || derived == nil {
+		return r, err
+	}
+	var other bytes.Buffer
+	if err := r.WriteHTML(&other); err != nil {
+		return nil, err
+	}
+	drawn, err := t.prepare(other.Len())
+	if err != nil || drawn == nil {
+		return r, err
+	}
+	derived["timeline"] = drawn.facts
+	if r, err = newReport(document, ofRun, ranks, derived, (*page).simulation); err == nil {
+		r.drawn, r.timeline = drawn, t
+	}
+	return r, err
+}
+
+// Trace returns the report of a trace from the JSON document of its summary.
+func Trace(document []byte) (*Report, error) {
+	root, err := decode(document)
+	if err != nil {
+		return nil, err
+	}
+	return newReport(document, ofTrace, root.get("finish_ps").len(), nil, (*page).trace)
+}
+
+// newReport returns the report of a document about a number of ranks, with derived numbers.
+func newReport(document []byte, of subject, ranks int, derived map[string]any, write func(p *page)) (r *Report,
+	err error) {
+	r = &Report{document: bytes.TrimSpace(document), write: write, of: of}
+	if len(derived) > 0 {
 		member, err := marshal(derived)
 		if err != nil {
 			return nil, err
 		}
-		r.document = append(bytes.TrimSuffix(r.document, []byte("}")), `,"report":`...)
-		r.document = append(append(r.document, member...), '}')
+		whole := append(make([]byte, 0, len(r.document)+len(member)+11), bytes.TrimSuffix(r.document, []byte("}"))...)
+		r.document = append(append(append(whole, `,"report":`...), member...), '}')
 	}
-	r.page, r.omitted = cut(r.document, root.get("finish_ps").len())
+	r.page, r.omitted = cut(r.document, ranks)
 	if r.root, err = decode(r.page); err != nil {
 		return nil, err
 	}
@@ -100,7 +121,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 
 // WriteHTML writes the page. Equal documents give equal pages.
 func (r *Report) WriteHTML(w io.Writer) error {
-	p := &page{root: r.root}
+	p := &page{root: r.root, lanes: r.drawn}
 	r.write(p)
 	return p.writeTo(w, r)
 }

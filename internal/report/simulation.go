@@ -12,6 +12,7 @@ func (p *page) simulation() {
 	p.header()
 	p.makespan()
 	p.ranks()
+	p.timeline()
 	p.path()
 	p.network()
 	p.traffic()

@@ -74,7 +74,7 @@ func (s *Sweep) Report() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReport(text, ofSweep, func(value) map[string]any { return nil }, (*page).sweep)
+	return newReport(text, ofSweep, 0, nil, (*page).sweep)
 }
 
 // measure is a number of points that figures show.

@@ -200,6 +200,11 @@ func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) 
 	if r.o.outputs.Wants(report.Traffic) {
 		all = append(all, measure.Traffic())
 	}
+	if r.o.outputs.Wants(report.Spans) {
+		collector := timeline.NewCollector(l.timelineOptions())
+		r.o.outputs.Timeline = collector.Report
+		all = append(all, collector)
+	}
 	if l.measured != nil {
 		all = append(all, l.measured.Compare(l.parts))
 	}

@@ -72,10 +72,7 @@ func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
 	if ending == "" {
 		return r.backend.(sim.TimelineWriter).NewTimeline(w, ownEnding(f.file))
 	}
-	o := timeline.Options{Trace: l.trace}
-	if l.collectives != nil {
-		o.Collective, o.Kept = l.collectives.Of, l.collectives.Kept
-	}
+	o := l.timelineOptions()
 	if f.window.IsSet() {
 		o.Window = &timeline.Window{From: f.window.From, To: f.window.To}
 	}
@@ -86,4 +83,13 @@ func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
 		}
 	}
 	return timeline.New(w, ending, o), nil
+}
+
+// timelineOptions returns the options that name the ops of a trace.
+func (l *loaded) timelineOptions() timeline.Options {
+	o := timeline.Options{Trace: l.trace}
+	if l.collectives != nil {
+		o.Collective, o.Kept = l.collectives.Of, l.collectives.Kept
+	}
+	return o
 }
