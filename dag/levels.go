@@ -80,3 +80,19 @@ func (l *levels) width(rank int) Width {
 	}
 	return w
 }
+
+// Widths returns the number of ops by level over all ranks: element 0 counts the ops without dependencies, element k
+// those at the end of chains of k+1 ops of their rank. It omits blocked ops.
+func Widths(t *Trace) (ops []int64) {
+	var l levels
+	for _, r := range t.Ranks {
+		l.find(r)
+		for level, n := range l.counts[1:] {
+			if level == len(ops) {
+				ops = append(ops, 0)
+			}
+			ops[level] += n
+		}
+	}
+	return ops
+}

@@ -345,3 +345,20 @@ func TestSum(t *testing.T) {
 		}
 	}
 }
+
+// TestWidths compares the ops by level with the depth and the number of ops of traces of one rank.
+func TestWidths(t *testing.T) {
+	b := NewBuilder(2)
+	r := b.Rank(0) // a diamond
+	r.Calc(1)
+	r.Calc(1, 0)
+	r.Calc(1, 0)
+	r.Calc(1, 1, 2)
+	b.Rank(1).Calc(1)
+	if got := Widths(b.Trace()); !slices.Equal(got, []int64{2, 2, 1}) {
+		t.Errorf("ops by level: %v, want 2 2 1", got)
+	}
+	if got := Widths(&Trace{}); len(got) > 0 {
+		t.Errorf("levels of an empty trace: %v", got)
+	}
+}

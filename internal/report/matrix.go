@@ -25,6 +25,17 @@ func (s *Sum) Add(n uint64) {
 	s.high += carry
 }
 
+// SumOf returns the sum with a value. Values below 0 count as 0, those beyond 128 bits as the largest.
+func SumOf(v *big.Int) Sum {
+	switch {
+	case v.Sign() <= 0:
+		return Sum{}
+	case v.BitLen() > 128:
+		return Sum{^uint64(0), ^uint64(0)}
+	}
+	return Sum{new(big.Int).Rsh(v, 64).Uint64(), new(big.Int).And(v, new(big.Int).SetUint64(^uint64(0))).Uint64()}
+}
+
 func (s *Sum) addSum(t Sum) {
 	var carry uint64
 	s.low, carry = bits.Add64(s.low, t.low, 0)
@@ -75,6 +86,13 @@ func (m *Matrix) Add(src, dst int, messages int64, bytes uint64) {
 	c := &m.cells[src/m.edge*m.rows+dst/m.edge]
 	c.messages += messages
 	c.bytes.Add(bytes)
+}
+
+// AddSum is Add for a sum of bytes.
+func (m *Matrix) AddSum(src, dst int, messages int64, bytes Sum) {
+	c := &m.cells[src/m.edge*m.rows+dst/m.edge]
+	c.messages += messages
+	c.bytes.addSum(bytes)
 }
 
 // Empty reports whether there is no traffic.

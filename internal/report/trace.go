@@ -39,6 +39,10 @@ func (p *page) trace() {
 	p.sizes()
 	p.traffic()
 	p.byRank()
+	p.arrivals()
+	p.dependencies()
+	p.measured()
+	p.findings()
 	p.comms()
 	p.provenance()
 }

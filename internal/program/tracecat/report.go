@@ -19,6 +19,7 @@ type reported struct {
 	Sizes  []sizeBin      `json:"sizes"`
 	Matrix *report.Matrix `json:"matrix,omitempty"`
 	Ranks  []rankSums     `json:"by_rank"` // with many ranks, those with most bytes
+	*shape
 }
 
 // sizeBin counts the messages of more than half of its size; those of no bytes are in a bin of their own.
@@ -74,7 +75,8 @@ func (v *view) checkReport(p *cli.Program, files int) error {
 
 // measure returns what the page shows beyond the summary.
 func measure(t *dag.Trace) *reported {
-	all := &reported{Sizes: []sizeBin{}, Matrix: report.NewMatrix(len(t.Ranks)), Ranks: make([]rankSums, len(t.Ranks))}
+	all := &reported{Sizes: []sizeBin{}, Matrix: report.NewMatrix(len(t.Ranks)), Ranks: make([]rankSums, len(t.Ranks)),
+		shape: shapeOf(t)}
 	var bins [65]sizeBin
 	for rank, r := range t.Ranks {
 		sums := &all.Ranks[rank]
@@ -89,9 +91,6 @@ func measure(t *dag.Trace) *reported {
 				bin := &bins[bits.Len64(max(bytes, 1)-1)+min(1, int(bytes))]
 				bin.Messages++
 				bin.Bytes.Add(bytes)
-				if peer := int(r.Peer.At(i)); peer >= 0 && peer < len(t.Ranks) {
-					all.Matrix.Add(rank, peer, 1, bytes)
-				}
 			case dag.Recv:
 				sums.Received.Add(bytes)
 			case dag.Coll:
@@ -107,7 +106,7 @@ func measure(t *dag.Trace) *reported {
 			all.Sizes = append(all.Sizes, bins[i])
 		}
 	}
-	if all.Matrix.Empty() {
+	if addMatrix(all.Matrix, t); all.Matrix.Empty() {
 		all.Matrix = nil
 	}
 	if len(all.Ranks) > shownRanks {
