@@ -13,6 +13,15 @@ import (
 // place is the rank and the index of an op.
 type place struct{ rank, op int32 }
 
+// Messages calls found with the rank and the index of every send, and with those of the receive of its message. Among
+// messages of equal source, tag and communicator, the k-th receive matches the k-th send, in the order of the ops. It
+// skips unmatched ops. It returns an error for receives from any source or of any tag, and for the end of ctx.
+func Messages(ctx context.Context, t *dag.Trace, found func(from, send, to, recv int)) error {
+	return matchMessages(ctx, t, func(send, recv place) {
+		found(int(send.rank), int(send.op), int(recv.rank), int(recv.op))
+	})
+}
+
 // matchMessages calls found with every send and the receive of its message. Among messages of equal source, tag and
 // communicator, the k-th receive matches the k-th send, in the order of the ops. It skips unmatched ops. It returns
 // an error for receives from any source or of any tag.

@@ -33,8 +33,8 @@ type Outputs struct {
 func (o *Outputs) Any() bool { return o.Page != "" || len(o.Plots.Files) > 0 }
 
 // Begin returns an error about a picture that the result cannot have: of a sweep, of synthetic traffic (alone), or of a
-// run. given reports whether an option is set.
-func (o *Outputs) Begin(sweep, alone bool, given func(flag string) bool) error {
+// run. backend is its name; given reports whether an option is set.
+func (o *Outputs) Begin(backend string, sweep, alone bool, given func(flag string) bool) error {
 	switch {
 	case alone:
 		o.of = ofLoad
@@ -43,13 +43,13 @@ func (o *Outputs) Begin(sweep, alone bool, given func(flag string) bool) error {
 	default:
 		o.of = ofRun
 	}
-	return o.Plots.check(o.of, given)
+	return o.Plots.check(o.of, backend, given)
 }
 
 // BeginTrace is Begin for a trace.
 func (o *Outputs) BeginTrace() error {
 	o.of = ofTrace
-	return o.Plots.check(o.of, nil)
+	return o.Plots.check(o.of, "", nil)
 }
 
 // Names returns the names of the files.

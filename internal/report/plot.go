@@ -47,15 +47,17 @@ type plotKind struct {
 	title string  // in lists and errors
 	of    subject // subjects that can have the picture
 	wants Feature
-	flag  string // an option without which there is no picture; "": none
-	needs string // what results have the picture
+	flag  string   // an option without which there is no picture; "": none
+	with  []string // backends without which there is no picture; nil: all have it
+	needs string   // what results have the picture
 	draw  func(s *source) *picture
 }
 
-// plots are the kinds of pictures in the order in which one is chosen by default.
+// plots are the kinds of pictures in the order in which one is chosen by default. Kinds of different subjects can have
+// the same name.
 var plots = []plotKind{
 	{name: "ranks", title: "parts of the time of each rank", of: ofRun, wants: Breakdown,
-		needs: "a run with at least one rank", draw: drawRanks},
+		needs: "at least one rank", draw: drawRanks},
 	{name: "load", title: "latency and accepted load over the offered load", of: ofLoad,
 		needs: "a load without a deadlock", draw: drawLoad},
 	{name: "latency", title: "latency over the offered load", of: ofLoad,
@@ -64,6 +66,24 @@ var plots = []plotKind{
 		needs: "a point with a result", draw: drawSweep},
 	{name: "matrix", title: "bytes from rank to rank", of: ofRun | ofTrace, wants: Traffic,
 		needs: "messages between ranks", draw: drawMatrix},
+	{name: "fct", title: "distribution of flow completion times", of: ofRun, wants: Figures,
+		with: []string{"packet"}, needs: "flows", draw: drawFCT},
+	{name: "slowdown", title: "percentiles of slowdowns by size of the flow", of: ofRun, wants: Figures,
+		with: []string{"packet"}, needs: "flows", draw: drawSlowdown},
+	{name: "ports", title: "utilization of ports by switch", of: ofRun, wants: Figures,
+		with: []string{"packet", "flit"}, needs: "links with traffic", draw: drawPorts},
+	{name: "critical", title: "time on the critical path by part and name", of: ofRun, wants: CriticalPath,
+		needs: "a critical path, which --critical-path explains", draw: drawPath},
+	{name: "latency", title: "distribution of latencies of storage accesses", of: ofRun, wants: Figures,
+		needs: "a trace with lowered storage accesses", draw: drawAccesses},
+	{name: "ranks", title: "ops, bytes and computation of each rank", of: ofTrace, needs: "ops", draw: drawTraceRanks},
+	{name: "sizes", title: "messages and bytes by size", of: ofTrace, needs: "messages", draw: drawSizes},
+	{name: "ops", title: "ops by kind and subkind", of: ofTrace, needs: "ops", draw: drawOps},
+	{name: "arrivals", title: "ops with a release time over time", of: ofTrace, needs: "release times",
+		draw: drawArrivals},
+	{name: "dag", title: "graph of ops; also FILE.dot or .gv for Graphviz", of: ofTrace,
+		needs: "a trace of 1 to 200 ops", draw: drawDAG},
+	{name: "jobs", title: "jobs over time", of: ofRun, needs: "several jobs", draw: drawJobs},
 }
 
 // source is what a kind draws from.
@@ -129,8 +149,7 @@ func (p *Plots) Set(text string) error {
 		found && strings.Contains(kind, ":") && !strings.Contains(kind, "/") {
 		f.Kind, f.Measure, _ = strings.Cut(kind, ":")
 		f.Name = name
-		at := slices.IndexFunc(plots, func(k plotKind) bool { return k.name == f.Kind })
-		if at < 0 {
+		if kindOf(f.Kind, ^subject(0)) == nil {
 			names, suggestion := kindNames(^subject(0)), ""
 			if p.Suggest != nil {
 				suggestion = p.Suggest(f.Kind, names)
@@ -176,8 +195,8 @@ func (p *Plots) Type() string { return "string" }
 // kindNames returns the names of the kinds that subjects can have.
 func kindNames(of subject) (names []string) {
 	for i := range plots {
-		if plots[i].of&of != 0 {
-			names = append(names, plots[i].name)
+		if k := &plots[i]; k.of&of != 0 && !slices.Contains(names, k.name) {
+			names = append(names, k.name)
 		}
 	}
 	return names
@@ -193,7 +212,11 @@ func PlotPage(traces bool) string {
 	var kinds strings.Builder
 	for i := range plots {
 		if k := &plots[i]; k.of&of != 0 {
-			fmt.Fprintf(&kinds, "  %-9s  %s; needs %s\n", k.name, k.title, k.needs)
+			with := ""
+			if k.with != nil {
+				with = " of --backend " + strings.Join(k.with, " or ")
+			}
+			fmt.Fprintf(&kinds, "  %-9s  %s; needs %s%s\n", k.name, k.title, k.needs, with)
 		}
 	}
 	return fmt.Sprintf(`--plot [KIND=]FILE draws a picture of the result. The name of the file selects the format: .svg, .png or .pdf. The flag
@@ -203,9 +226,9 @@ can be repeated. Without a kind, the picture is the first of these that the resu
 %s`, kinds.String(), example)
 }
 
-// check returns an error about a picture that no result of the subject can have. given reports whether an option is
-// set.
-func (p *Plots) check(of subject, given func(flag string) bool) error {
+// check returns an error about a picture that no result of the subject can have. backend is the name of the backend of a
+// simulation; given reports whether an option is set.
+func (p *Plots) check(of subject, backend string, given func(flag string) bool) error {
 	if p.Data != "" && len(p.Files) == 0 {
 		return errors.New("--plot-data needs --plot")
 	}
@@ -214,11 +237,13 @@ func (p *Plots) check(of subject, given func(flag string) bool) error {
 		if f.Kind == "" {
 			continue
 		}
-		k := kindOf(f.Kind)
+		k := kindOf(f.Kind, of)
 		switch {
-		case k.of&of == 0:
-			return fmt.Errorf("--plot %s: this is no picture of %s, expected one of %s", k.name, subjectName(of),
+		case k == nil:
+			return fmt.Errorf("--plot %s: this is no picture of %s, expected one of %s", f.Kind, subjectName(of),
 				strings.Join(kindNames(of), ", "))
+		case k.with != nil && !slices.Contains(k.with, backend):
+			return fmt.Errorf("--plot %s: needs --backend %s", k.name, strings.Join(k.with, " or "))
 		case k.flag != "" && given != nil && !given(k.flag):
 			return fmt.Errorf("--plot %s: needs --%s", k.name, k.flag)
 		}
@@ -240,8 +265,14 @@ func subjectName(of subject) string {
 	return "a run"
 }
 
-func kindOf(name string) *plotKind {
-	return &plots[slices.IndexFunc(plots, func(k plotKind) bool { return k.name == name })]
+// kindOf returns the kind of a name that subjects can have, nil without one.
+func kindOf(name string, of subject) *plotKind {
+	for i := range plots {
+		if k := &plots[i]; k.name == name && k.of&of != 0 {
+			return k
+		}
+	}
+	return nil
 }
 
 // wants returns the features that the pictures of a subject need. One without a kind needs those of the first kind.

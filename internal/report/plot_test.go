@@ -114,12 +114,39 @@ func samples(t *testing.T) map[string][]*Report {
 	idle := reportOf(t, Simulation, `{"makespan_ps":0,"finish_ps":[0,0],"breakdown":[{"wait_ps":0},{"wait_ps":0}],`+
 		`"breakdown_total":{"wait_ps":0},"matrix":{"bytes":[[5]]}}`)
 	load := []*Report{loadOf(t), saturationOf(t)}
+	packet := reportOf(t, Simulation, string(result("packet", 5)))
+	flows := reportOf(t, Simulation, `{"fct_cdf":[[5,0.5],[9000000,1]],"fct_bins":{"columns":["job","class","size",`+
+		`"slowdown_p50","slowdown_p95","slowdown_p99"],"rows":[[null,null,"1kB..10kB",1,2,3.5],[null,null,"10kB..",1.5,2,`+
+		`400]]},"ports":{"columns":["port","utilisation"],"rows":[["tor0->host1",0.5],["tor0->agg10",0.25],["tor0->agg9",`+
+		`0],["host1->tor0",1]]},"io_latency_cdf":[{"kind":"read","cdf":[[7,0.5],[8,1]]},{"kind":"write","cdf":[[9,1]]}],`+
+		`"jobs":[{"name":"a","start_ps":5,"makespan_ps":10,"slowdown":1.5},{"name":"`+longTitle+`","start_ps":0,`+
+		`"makespan_ps":0}],"critical_path":{"length_ps":7,"compute_ps":3,"wait_ps":4,"by_name":[{"name":"","time_ps":7}]}}`)
+	large := reportOf(t, Simulation, `{"network":{"ports":{"switches_per_row":2,"ports_per_column":3,"names":["a","b"],`+
+		`"use":[[0.1,0.9],[0]]}}}`)
+	trace := reportOf(t, Trace, `{"title":"a \"quoted\" trace","stats":{"ranks":300,"ops_by_kind":{"calc":5,"send":0,`+
+		`"recv":70000},"ops_by_subkind":{"read":1}},"sizes":[{"up_to_bytes":0,"messages":1,"bytes":0},{"up_to_bytes":65536,`+
+		`"messages":9,"bytes":500000}],"matrix":{"bytes":[[0,3],[0,0]]},"by_rank":[{"rank":7,"ops":5,"sent_bytes":6,`+
+		`"received_bytes":0,"collective_bytes":3,"calc_ps":0},{"rank":1,"ops":1,"sent_bytes":0}],"arrivals":{"bin_ps":1000,`+
+		`"ops":[1,0,5]},"dag":{"ops":[{"rank":0,"op":0,"kind":"calc","name":"a \"b\" \\"},{"rank":0,"op":1,"kind":`+
+		`"send","deps":[0]},{"rank":1,"op":0,"kind":"recv"},{"rank":1,"op":1,"kind":"calc","deps":[0],"start_deps":[0]}],`+
+		`"messages":[[0,1,1,0]]}}`)
+	cycle := reportOf(t, Trace, `{"dag":{"ops":[{"rank":0,"op":0,"kind":"recv"},{"rank":1,"op":0,"kind":"recv"}],`+
+		`"messages":[[0,0,1,0],[1,0,0,0],[1,0,5,0]],"unmatched":"<no>"}}`)
 	return map[string][]*Report{
-		"ranks":   append(slices.Clone(odd), big, idle),
-		"matrix":  append(slices.Clone(odd[1:3]), big, idle),
-		"sweep":   {sweepOf(t, 1), sweepOf(t, 2), sweepOf(t, 3), sweepOf(t, 4)},
-		"load":    load,
-		"latency": load,
+		"ranks":    append(slices.Clone(odd), big, idle, trace),
+		"matrix":   append(slices.Clone(odd[1:3]), big, idle, trace),
+		"fct":      {flows},
+		"slowdown": {flows},
+		"ports":    {flows, packet, large},
+		"critical": {flows, packet},
+		"jobs":     {flows, packet},
+		"sizes":    {trace},
+		"ops":      {trace},
+		"arrivals": {trace},
+		"dag":      {trace, cycle},
+		"sweep":    {sweepOf(t, 1), sweepOf(t, 2), sweepOf(t, 3), sweepOf(t, 4)},
+		"load":     load,
+		"latency":  append(slices.Clone(load), flows),
 	}
 }
 
@@ -144,7 +171,12 @@ func TestPlots(t *testing.T) {
 		if len(all[k.name]) == 0 {
 			t.Errorf("%s: no sample", k.name)
 		}
+		found := false
 		for n, r := range all[k.name] {
+			if r.of&k.of == 0 {
+				continue
+			}
+			found = true
 			for format, begin := range begins {
 				o := options(t, "--plot-size", "12cm:8cm")
 				if n%2 == 1 {
@@ -170,6 +202,9 @@ func TestPlots(t *testing.T) {
 					t.Errorf("%s, sample %d: no numbers", k.name, n)
 				}
 			}
+		}
+		if !found {
+			t.Errorf("%s: no sample of %s", k.name, subjectName(k.of))
 		}
 	}
 }
@@ -215,7 +250,7 @@ func plotOf(t *testing.T, r *Report, kind string) *picture {
 		t.Fatal(err)
 	}
 	s := &source{Report: r, root: root}
-	p := kindOf(kind).draw(s)
+	p := kindOf(kind, r.of).draw(s)
 	if p == nil {
 		t.Fatalf("%s: no picture", kind)
 	}
@@ -454,4 +489,96 @@ func TestExample(t *testing.T) {
 	}
 	checkInside(t, name, p, o)
 	golden.Check(t, name, out.String())
+}
+
+// TestGraphviz checks the text for Graphviz.
+func TestGraphviz(t *testing.T) {
+	r := samples(t)["dag"][0]
+	var out bytes.Buffer
+	if err := r.Plot(&out, PlotFile{Kind: "dag", Name: "x.dot"}, options(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`digraph "a \"quoted\" trace" {`, `r0_0 [label="0 calc a \"b\" \\"]`, "r0_0 -> r0_1\n",
+		"r1_0 -> r1_1 [style=dashed]", `r0_1 -> r1_0 [color=`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s lacks %s", out.String(), want)
+		}
+	}
+}
+
+// TestNatural checks the order of names with numbers.
+func TestNatural(t *testing.T) {
+	names := []string{"tor10", "tor9", "tor", "host010", "host2", "a", ""}
+	slices.SortFunc(names, natural)
+	if want := []string{"", "a", "host2", "host010", "tor", "tor9", "tor10"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// TestPlotChecks checks the errors about pictures that a result cannot have.
+func TestPlotChecks(t *testing.T) {
+	for _, c := range []struct {
+		plot, backend string
+		sweep, alone  bool
+		want          string
+	}{
+		{"ranks=x.svg", "loggops", false, false, ""},
+		{"x.svg", "loggops", true, false, ""},
+		{"fct=x.svg", "packet", false, false, ""},
+		{"fct=x.svg", "loggops", false, false, "--plot fct: needs --backend packet"},
+		{"ranks=x.svg", "loggops", true, false, "--plot ranks: this is no picture of a sweep, expected one of sweep"},
+		{"sweep=x.svg", "flit", false, true, "--plot sweep: this is no picture of synthetic traffic, expected one of load, "},
+		{"dag=x.svg", "packet", false, false, "--plot dag: this is no picture of a run, expected one of "},
+	} {
+		o := Outputs{Plots: *options(t, "--plot", c.plot)}
+		err := o.Begin(c.backend, c.sweep, c.alone, func(string) bool { return false })
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.plot, err, c.want)
+		}
+	}
+	o := Outputs{Plots: *options(t, "--plot-data", "x.csv")}
+	if err := o.BeginTrace(); err == nil {
+		t.Error("numbers without a picture")
+	}
+	var w bytes.Buffer
+	err := reportOf(t, Simulation, `{"finish_ps":[1]}`).Plot(&w, PlotFile{Kind: "jobs", Name: "x.svg"}, options(t), nil)
+	if err == nil || err.Error() != "--plot jobs: needs several jobs" {
+		t.Error(err)
+	}
+	if err := reportOf(t, Simulation, `{}`).Plot(&w, PlotFile{Name: "x.svg"}, options(t), nil); err == nil {
+		t.Error("a picture of nothing")
+	}
+}
+
+// FuzzPlot checks that no document makes a picture fail.
+func FuzzPlot(f *testing.F) {
+	f.Add(result("title", 3))
+	f.Add([]byte(`{"finish_ps":[1e400,-5,"x"],"breakdown_total":{"wait_ps":1},"ports":{"columns":["use"],"rows":[1,[]]}}`))
+	f.Add([]byte(`{"fct_cdf":[[1],{}],"jobs":[{}],"matrix":{"bytes":[[-1,1e300,5e-324]]},"critical_path":{"a_ps":1}}`))
+	f.Add([]byte(`{"dag":{"ops":[{"rank":0,"op":1e9}],"messages":[[]]},"by_rank":[{"ops":-5}],"sizes":[{}]}`))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		for _, read := range []func([]byte) (*Report, error){Simulation, Trace} {
+			r, err := read(bytes.Clone(document))
+			if err != nil {
+				return
+			}
+			for _, log := range []string{"x", "y", ""} {
+				for i := range plots {
+					if plots[i].of&r.of == 0 {
+						continue
+					}
+					o := options(t)
+					o.Log = log
+					var out bytes.Buffer
+					if err := r.Plot(&out, PlotFile{Kind: plots[i].name, Name: "x.svg"}, o, new(PlotData)); err == nil &&
+						out.Len() == 0 {
+						t.Errorf("%s: an empty picture", plots[i].name)
+					}
+					if bytes.Contains(out.Bytes(), []byte("NaN")) || bytes.Contains(out.Bytes(), []byte("Inf")) {
+						t.Errorf("%s: a number that is none", plots[i].name)
+					}
+				}
+			}
+		}
+	})
 }

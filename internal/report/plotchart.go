@@ -63,6 +63,7 @@ type plotAxis struct {
 	stack bool      // the marks are stacked, so that the axis cannot be logarithmic
 	down  bool      // the first is at the top
 	bare  bool      // without line and labels
+	tight bool      // no longer than the marks
 	ticks []float64 // places of the ticks of numbers; nil: round numbers
 	log   bool
 	min   float64
@@ -274,12 +275,12 @@ func (a *plotAxis) setRange(least, most float64) {
 		if a.log {
 			a.min = 0.1
 		}
-	case a.whole && a.log:
+	case a.tight && most > least:
 		a.min, a.max = least, most
 	case a.log && least == most:
 		a.min, a.max = least/2, most*2
 	case a.log:
-		margin := math.Pow(most/least, 0.03)
+		margin := math.Exp((math.Log(most) - math.Log(least)) * 0.03)
 		a.min, a.max = max(least/margin, math.SmallestNonzeroFloat64), min(most*margin, math.MaxFloat64)
 	case a.whole || a.bare:
 		a.min, a.max = least, most
@@ -335,7 +336,7 @@ func (a *plotAxis) marked(most, length int) (ticks []plot.Tick) {
 	case a.bare:
 		return nil
 	case a.names != nil:
-		step := max(1, (len(a.names)+most-1)/max(most, 1))
+		step := roundCount((len(a.names) + most - 1) / max(most, 1))
 		for i := 0; i < len(a.names); i += step {
 			ticks = append(ticks, plot.Tick{Value: float64(i), Label: short(label(a.names[i]), length)})
 		}
@@ -361,6 +362,17 @@ func (a *plotAxis) marked(most, length int) (ticks []plot.Tick) {
 	return ticks
 }
 
+// roundCount returns the smallest of 1, 2, 5, 10, 20, ... that is at least n.
+func roundCount(n int) int {
+	for by := 1; ; by *= 10 {
+		for _, step := range []int{by, 2 * by, 5 * by} {
+			if step >= n {
+				return step
+			}
+		}
+	}
+}
+
 // roundTo removes the error of a product with a step.
 func roundTo(x, step float64) float64 {
 	power := math.Pow10(int(math.Ceil(-math.Log10(step))) + 2)
@@ -374,9 +386,9 @@ func roundTo(x, step float64) float64 {
 func logTicks(low, high float64, u unit) (ticks []plot.Tick) {
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	stride := math.Max(1, math.Ceil((last-first)/8))
-	digits := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	labelled := 0
 	for e := first; e <= last; e++ {
-		for _, d := range digits {
+		for d := 1.0; d <= 9; d++ {
 			v := d * math.Pow(10, e)
 			if v < low*(1-1e-9) || v > high*(1+1e-9) {
 				continue
@@ -384,11 +396,18 @@ func logTicks(low, high float64, u unit) (ticks []plot.Tick) {
 			text := ""
 			if d == 1 && math.Mod(e-first, stride) == 0 || last-first <= 2 && (d == 2 || d == 5) {
 				text = strings.ReplaceAll(u.format(v), "\u00a0", " ")
+				labelled++
 			}
 			ticks = append(ticks, plot.Tick{Value: v, Label: text})
 		}
 	}
-	if !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Label != "" }) {
+	if labelled > 1 {
+		return ticks
+	}
+	for i := range ticks {
+		ticks[i].Label = strings.ReplaceAll(u.format(ticks[i].Value), "\u00a0", " ")
+	}
+	if len(ticks) < 2 {
 		for _, v := range []float64{low, high} {
 			ticks = append(ticks, plot.Tick{Value: v, Label: strings.ReplaceAll(u.format(v), "\u00a0", " ")})
 		}
@@ -401,7 +420,7 @@ type scaleLog struct{}
 
 // Normalize returns the place of x between low and high.
 func (scaleLog) Normalize(low, high, x float64) float64 {
-	return math.Log(x/low) / math.Log(high/low)
+	return (math.Log(x) - math.Log(low)) / (math.Log(high) - math.Log(low))
 }
 
 // lineMarks are points that a line joins.

@@ -95,7 +95,7 @@ func fit(s text.Style, txt string, width vg.Length) string {
 // wrapText breaks a text into at most two lines of a width.
 func wrapText(s text.Style, txt string, width vg.Length) []string {
 	txt = short(txt, 400)
-	if s.Width(txt) <= width {
+	if txt == "" || s.Width(txt) <= width {
 		return []string{txt}
 	}
 	end := 0

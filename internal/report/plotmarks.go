@@ -1,8 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -97,6 +99,9 @@ func rectangle(a, b vg.Point) vg.Rectangle {
 		Y: max(a.Y, b.Y)}}
 }
 
+// maxThick is the largest thickness of lying bars.
+const maxThick = 36
+
 func (m *barMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme) {
 	for i := range m.at {
 		from, to, low, high := m.bounds(i)
@@ -105,10 +110,12 @@ func (m *barMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme)
 			a, b = at(from, low), at(to, high)
 		}
 		r := rectangle(a, b)
-		if !(r.Max.X > r.Min.X && r.Max.Y > r.Min.Y) {
-			continue
+		if thick := r.Size().Y; m.lying && thick > maxThick {
+			r.Min.Y, r.Max.Y = r.Min.Y+(thick-maxThick)/2, r.Max.Y-(thick-maxThick)/2
 		}
-		t.fill(c, r, m.fill)
+		if r.Max.X > r.Min.X && r.Max.Y > r.Min.Y {
+			t.fill(c, r, m.fill)
+		}
 		if m.text != nil && m.lying {
 			s := t.small
 			s.YAlign = draw.YCenter
@@ -273,4 +280,90 @@ func (m *ruleMarks) key(name string) plotKey {
 			c.StrokeLine2(t.rule(), c.Center().X, c.Min.Y, c.Center().X, c.Max.Y)
 		}
 	}}
+}
+
+func (m *dagMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme) {
+	kinds := m.kinds()
+	wide := at(1, 0).X - at(0, 0).X
+	high := c.Max.Y - c.Min.Y
+	for _, lanes := range m.lanes {
+		high = min(high, (at(0, 0).Y-at(0, 1).Y)*0.8/vg.Length(lanes))
+	}
+	half := vg.Point{X: min(wide*0.32, 30), Y: min(high*0.36, 9)}
+	point := func(i int) vg.Point {
+		x, y := m.place(i)
+		return at(x, y)
+	}
+	for _, e := range m.edges {
+		t.arrow(c, e.kind, point(e.from), point(e.to), half)
+	}
+	for i, o := range m.ops {
+		p, style := point(i), slices.Index(kinds, o.kind)
+		r := vg.Rectangle{Min: vg.Point{X: p.X - half.X, Y: p.Y - half.Y}, Max: vg.Point{X: p.X + half.X, Y: p.Y + half.Y}}
+		c.SetColor(t.fills[style%8])
+		c.Fill(r.Path())
+		s := t.small
+		s.Color, s.XAlign, s.YAlign = t.ground, draw.XCenter, draw.YCenter
+		for _, text := range []string{fmt.Sprintf("%d %s", o.op, o.kind), fmt.Sprint(o.op)} {
+			for s.Font.Size = t.small.Font.Size; s.Font.Size >= 4 && !(s.Width(text) < 2*half.X-1 &&
+				s.Height(text) < 2*half.Y+2); {
+				s.Font.Size *= 0.9
+			}
+			if s.Font.Size >= 4 {
+				c.FillText(s, p, text)
+				break
+			}
+		}
+	}
+}
+
+// arrow draws an edge between two nodes of a half size.
+func (t *theme) arrow(c draw.Canvas, kind int, from, to, half vg.Point) {
+	s := draw.LineStyle{Color: t.soft, Width: 0.8}
+	switch kind {
+	case 1:
+		s.Dashes = []vg.Length{3, 2}
+	case 2:
+		s.Color, s.Width = t.fills[1], 1
+	}
+	d := to.Sub(from)
+	length := vg.Length(math.Hypot(float64(d.X), float64(d.Y)))
+	if length == 0 {
+		return
+	}
+	edge := func(d vg.Point) vg.Length { // share of d within a node
+		share := vg.Length(math.Inf(1))
+		if d.X != 0 {
+			share = min(share, half.X/max(d.X, -d.X))
+		}
+		if d.Y != 0 {
+			share = min(share, half.Y/max(d.Y, -d.Y))
+		}
+		return min(share, 0.5)
+	}
+	start, end := from.Add(d.Scale(edge(d))), to.Sub(d.Scale(edge(d)))
+	c.StrokeLine2(s, start.X, start.Y, end.X, end.Y)
+	u := d.Scale(1 / length)
+	back := end.Sub(u.Scale(4))
+	side := vg.Point{X: -u.Y * 2, Y: u.X * 2}
+	c.FillPolygon(s.Color, []vg.Point{end, back.Add(side), back.Sub(side)})
+}
+
+// keys returns the legend.
+func (m *dagMarks) keys() (keys []plotKey) {
+	for i, kind := range m.kinds() {
+		keys = append(keys, plotKey{kind, func(c draw.Canvas, t *theme) {
+			c.SetColor(t.fills[i%8])
+			c.Fill(c.Rectangle.Path())
+		}})
+	}
+	for kind, name := range dagKinds {
+		if slices.ContainsFunc(m.edges, func(e dagEdge) bool { return e.kind == kind }) {
+			keys = append(keys, plotKey{name, func(c draw.Canvas, t *theme) {
+				y := c.Center().Y
+				t.arrow(c, kind, vg.Point{X: c.Min.X, Y: y}, vg.Point{X: c.Max.X, Y: y}, vg.Point{})
+			}})
+		}
+	}
+	return keys
 }

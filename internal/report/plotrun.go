@@ -15,9 +15,6 @@ const plottedRanks = 64
 // drawRanks draws the parts of the time of each rank, or their distributions over many ranks.
 func drawRanks(s *source) *picture {
 	root := s.root
-	if s.of == ofTrace {
-		return drawTraceRanks(s)
-	}
 	finish := root.get("finish_ps")
 	if finish.len() == 0 {
 		return nil
@@ -99,9 +96,6 @@ func drawRankRanges(names []string, ranks int, of func(name string, rank int) va
 	return &picture{panels: []*panel{p}, keys: m.keys()}
 }
 
-// drawTraceRanks draws the ops and bytes of the ranks of a trace.
-func drawTraceRanks(s *source) *picture { return nil }
-
 // drawMatrix draws the bytes from rank to rank.
 func drawMatrix(s *source) *picture {
 	matrix := s.root.get("matrix")
@@ -140,11 +134,14 @@ func rankAxis(name string, rows, edge int) plotAxis {
 	return plotAxis{of: quantity{name: name}, names: names}
 }
 
+// scaleWeight is the width of the scale of a grid's colors; that of the grid is 8.
+const scaleWeight = 1.5
+
 // addLevels adds the scale of the colors of a grid.
 func (p *picture) addLevels(of quantity, bounds [levels + 1]float64) {
 	if bounds[levels] > bounds[0] {
-		p.panels = append(p.panels, &panel{x: plotAxis{bare: true}, y: plotAxis{of: of, log: true, whole: true,
-			stack: true}, marks: []marks{&levelMarks{bounds}}, weight: 1})
+		p.panels = append(p.panels, &panel{x: plotAxis{bare: true}, y: plotAxis{of: of, log: true, tight: true,
+			stack: true}, marks: []marks{&levelMarks{bounds}}, weight: scaleWeight})
 		return
 	}
 	p.keys = append(p.keys, plotKey{of.name + " " + of.unit.format(bounds[0]), func(c draw.Canvas, t *theme) {
@@ -167,15 +164,17 @@ func levelsOf(rows []value) (bounds [levels + 1]float64, level func(x float64) i
 	if most <= 0 {
 		return bounds, nil
 	}
+	first, length := math.Log(least), math.Log(most)-math.Log(least) // the quotient can overflow
 	for i := range bounds {
-		bounds[i] = least * math.Pow(most/least, float64(i)/levels)
+		bounds[i] = max(least, min(most, math.Exp(first+length*float64(i)/levels)))
 	}
+	bounds[0] = least
 	bounds[levels] = most
 	return bounds, func(x float64) int {
 		if most <= least {
 			return levels - 1
 		}
-		return min(levels-1, int(levels*math.Log(x/least)/math.Log(most/least)))
+		return max(0, min(levels-1, int(levels*(math.Log(x)-first)/length)))
 	}
 }
 

@@ -62,23 +62,7 @@ func (p *page) counts() {
 	var drawn []bar
 	for _, name := range []string{"ops_by_kind", "ops_by_subkind"} {
 		counts := p.root.get("stats", name)
-		object, _ := counts.of.(map[string]any)
-		var kinds []string
-		for kind := range object {
-			if counts.get(kind).number() > 0 {
-				kinds = append(kinds, kind)
-			}
-		}
-		slices.SortFunc(kinds, func(a, b string) int {
-			if c := counts.get(b).integer().Cmp(counts.get(a).integer()); c != 0 {
-				return c
-			}
-			if a < b {
-				return -1
-			}
-			return 1
-		})
-		for _, kind := range kinds {
+		for _, kind := range countedOf(counts) {
 			class := "f0"
 			if name == "ops_by_subkind" {
 				class = "f3"

@@ -28,7 +28,7 @@ func (r *run) checkReport() error {
 
 // checkOutputs returns an error about a page or picture that cannot be written.
 func (r *run) checkOutputs(sweep, alone bool) error {
-	if err := r.o.outputs.Begin(sweep, alone, r.o.own.Given); err != nil {
+	if err := r.o.outputs.Begin(r.kind.Name, sweep, alone, r.o.own.Given); err != nil {
 		return cli.Usagef("%v", err)
 	}
 	return r.o.createOutputs(r.p)

@@ -4,12 +4,14 @@ package tracecat
 
 import (
 	"cmp"
+	"context"
 	"math/bits"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/report"
 )
@@ -20,6 +22,32 @@ type reported struct {
 	Matrix *report.Matrix `json:"matrix,omitempty"`
 	Ranks  []rankSums     `json:"by_rank"` // with many ranks, those with most bytes
 	*shape
+
+	Arrivals *arrivals `json:"arrivals,omitempty"`
+	Graph    *graph    `json:"dag,omitempty"` // of a small trace
+}
+
+// arrivals counts the ops with a release time by time.
+type arrivals struct {
+	Width dag.Time `json:"bin_ps"`
+	Ops   []int64  `json:"ops"`
+}
+
+// graph is the ops of a trace.
+type graph struct {
+	Ops       []graphOp `json:"ops"`
+	Messages  [][4]int  `json:"messages"`            // rank and op of the send, rank and op of the receive
+	Unmatched string    `json:"unmatched,omitempty"` // why there are no messages
+}
+
+// graphOp is an op with its dependencies, ops of the same rank.
+type graphOp struct {
+	Rank      int     `json:"rank"`
+	Op        int     `json:"op"`
+	Kind      string  `json:"kind"`
+	Name      string  `json:"name,omitempty"`
+	Deps      []int32 `json:"deps,omitempty"`
+	StartDeps []int32 `json:"start_deps,omitempty"`
 }
 
 // sizeBin counts the messages of more than half of its size; those of no bytes are in a bin of their own.
@@ -43,6 +71,9 @@ type rankSums struct {
 const (
 	shownRanks = 256
 	mostBytes  = 32
+
+	graphOps    = 200 // of the largest trace with a graph
+	arrivalBins = 64
 )
 
 // checkReport returns an error if the flags and the number of files do not fit --report or --plot, or if their files
@@ -109,6 +140,7 @@ func measure(t *dag.Trace) *reported {
 	if addMatrix(all.Matrix, t); all.Matrix.Empty() {
 		all.Matrix = nil
 	}
+	all.Arrivals, all.Graph = arrivalsOf(t), graphOf(t)
 	if len(all.Ranks) > shownRanks {
 		slices.SortStableFunc(all.Ranks, func(a, b rankSums) int {
 			x, y := a.Sent.Big(), b.Sent.Big()
@@ -119,6 +151,59 @@ func measure(t *dag.Trace) *reported {
 		all.Ranks = all.Ranks[:mostBytes]
 	}
 	return all
+}
+
+// arrivalsOf counts the ops with a release time by time. It returns nil without one.
+func arrivalsOf(t *dag.Trace) *arrivals {
+	last := dag.Time(0)
+	each := func(do func(release dag.Time)) {
+		for _, r := range t.Ranks {
+			for i := range r.Len() {
+				if at := r.Release.At(i); at > 0 {
+					do(at)
+				}
+			}
+		}
+	}
+	each(func(at dag.Time) { last = max(last, at) })
+	if last == 0 {
+		return nil
+	}
+	a := &arrivals{Width: last/arrivalBins + 1}
+	a.Ops = make([]int64, last/a.Width+1)
+	each(func(at dag.Time) { a.Ops[at/a.Width]++ })
+	return a
+}
+
+// graphOf returns the graph of a trace of up to graphOps ops, and otherwise nil.
+func graphOf(t *dag.Trace) *graph {
+	ops := 0
+	for _, r := range t.Ranks {
+		ops += r.Len()
+	}
+	if ops == 0 || ops > graphOps {
+		return nil
+	}
+	g := &graph{Messages: [][4]int{}}
+	absolute := func(i int, edges []int32) (all []int32) {
+		for _, d := range edges {
+			all = append(all, int32(i)-d)
+		}
+		return all
+	}
+	for rank, r := range t.Ranks {
+		for i, kind := range r.Kind {
+			g.Ops = append(g.Ops, graphOp{rank, i, kind.String(), r.Name.At(i), absolute(i, r.Deps.Of(i)),
+				absolute(i, r.StartDeps.Of(i))})
+		}
+	}
+	err := compose.Messages(context.Background(), t, func(from, send, to, recv int) {
+		g.Messages = append(g.Messages, [4]int{from, send, to, recv})
+	})
+	if err != nil {
+		g.Messages, g.Unmatched = [][4]int{}, err.Error()
+	}
+	return g
 }
 
 // writeReport writes the page and the pictures.
