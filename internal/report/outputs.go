@@ -113,11 +113,14 @@ func (o *Outputs) WriteKept(all []Kept) error {
 	} else if len(documents) > 1 {
 		o.of = ofSweep
 	}
-	if err := o.Plots.check(o.of, nil); err != nil {
+	if len(all) == 1 && isLoad(documents[0]) {
+		o.of = ofLoad
+	}
+	if err := o.Plots.check(o.of, "", nil); err != nil {
 		return err
 	}
 	switch o.of {
-	case ofSweep:
+	case ofSweep, ofLoad:
 		for _, document := range documents {
 			if err := o.sweep.Add(document); err != nil {
 				return err
@@ -139,6 +142,12 @@ func (o *Outputs) WriteKept(all []Kept) error {
 		return err
 	}
 	return o.write(r)
+}
+
+// isLoad reports whether a result is that of synthetic traffic.
+func isLoad(document []byte) bool {
+	root, err := decode(document)
+	return err == nil && root.get("traffic", "load").known
 }
 
 // split returns the JSON documents of a text.

@@ -70,6 +70,8 @@ var plots = []plotKind{
 		with: []string{"packet"}, needs: "flows", draw: drawFCT},
 	{name: "slowdown", title: "percentiles of slowdowns by size of the flow", of: ofRun, wants: Figures,
 		with: []string{"packet"}, needs: "flows", draw: drawSlowdown},
+	{name: "queues", title: "data in the queues of the fullest ports over time", of: ofRun, wants: Figures,
+		flag: "sample", with: []string{"packet"}, needs: "ports of switches that queue data in a sample", draw: drawQueues},
 	{name: "ports", title: "utilization of ports by switch", of: ofRun, wants: Figures,
 		with: []string{"packet", "flit"}, needs: "links with traffic", draw: drawPorts},
 	{name: "critical", title: "time on the critical path by part and name", of: ofRun, wants: CriticalPath,
@@ -216,6 +218,9 @@ func PlotPage(traces bool) string {
 			if k.with != nil {
 				with = " of --backend " + strings.Join(k.with, " or ")
 			}
+			if k.flag != "" {
+				with += " with --" + k.flag
+			}
 			fmt.Fprintf(&kinds, "  %-9s  %s; needs %s%s\n", k.name, k.title, k.needs, with)
 		}
 	}
@@ -227,7 +232,7 @@ can be repeated. Without a kind, the picture is the first of these that the resu
 }
 
 // check returns an error about a picture that no result of the subject can have. backend is the name of the backend of a
-// simulation; given reports whether an option is set.
+// simulation, "" if it is unknown; given reports whether an option is set, nil if that is unknown.
 func (p *Plots) check(of subject, backend string, given func(flag string) bool) error {
 	if p.Data != "" && len(p.Files) == 0 {
 		return errors.New("--plot-data needs --plot")
@@ -242,7 +247,7 @@ func (p *Plots) check(of subject, backend string, given func(flag string) bool) 
 		case k == nil:
 			return fmt.Errorf("--plot %s: this is no picture of %s, expected one of %s", f.Kind, subjectName(of),
 				strings.Join(kindNames(of), ", "))
-		case k.with != nil && !slices.Contains(k.with, backend):
+		case k.with != nil && backend != "" && !slices.Contains(k.with, backend):
 			return fmt.Errorf("--plot %s: needs --backend %s", k.name, strings.Join(k.with, " or "))
 		case k.flag != "" && given != nil && !given(k.flag):
 			return fmt.Errorf("--plot %s: needs --%s", k.name, k.flag)
@@ -279,7 +284,7 @@ func kindOf(name string, of subject) *plotKind {
 func (p *Plots) wants(of subject) (all Feature) {
 	for _, f := range p.Files {
 		for i := range plots {
-			if k := &plots[i]; k.of&of != 0 && k.flag == "" && (f.Kind == "" || f.Kind == k.name) {
+			if k := &plots[i]; k.of&of != 0 && (f.Kind == "" && k.flag == "" || f.Kind == k.name) {
 				all |= k.wants
 				break
 			}

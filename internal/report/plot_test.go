@@ -137,6 +137,8 @@ func samples(t *testing.T) map[string][]*Report {
 		"matrix":   append(slices.Clone(odd[1:3]), big, idle, trace),
 		"fct":      {flows},
 		"slowdown": {flows},
+		"queues": {reportOf(t, Simulation, `{"queues":{"interval_ps":1000,"ports":[{"port":"tor0->host1","bytes":[0,5,3000],`+
+			`"ecn_min_bytes":10000,"ecn_max_bytes":20000},{"port":"a","bytes":[7]}]}}`)},
 		"ports":    {flows, packet, large},
 		"critical": {flows, packet},
 		"jobs":     {flows, packet},
@@ -526,6 +528,7 @@ func TestPlotChecks(t *testing.T) {
 		{"x.svg", "loggops", true, false, ""},
 		{"fct=x.svg", "packet", false, false, ""},
 		{"fct=x.svg", "loggops", false, false, "--plot fct: needs --backend packet"},
+		{"queues=x.svg", "packet", false, false, "--plot queues: needs --sample"},
 		{"ranks=x.svg", "loggops", true, false, "--plot ranks: this is no picture of a sweep, expected one of sweep"},
 		{"sweep=x.svg", "flit", false, true, "--plot sweep: this is no picture of synthetic traffic, expected one of load, "},
 		{"dag=x.svg", "packet", false, false, "--plot dag: this is no picture of a run, expected one of "},
@@ -534,6 +537,15 @@ func TestPlotChecks(t *testing.T) {
 		err := o.Begin(c.backend, c.sweep, c.alone, func(string) bool { return false })
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.plot, err, c.want)
+		}
+	}
+	for kind, want := range map[string]Feature{"": Breakdown, "queues=": Figures, "matrix=": Traffic, "critical=": CriticalPath,
+		"jobs=": 0} {
+		o := Outputs{Plots: *options(t, "--plot", kind+"x.svg"), of: ofRun}
+		for _, f := range []Feature{Breakdown, CriticalPath, Traffic, Figures} {
+			if o.Wants(f) != (f == want) {
+				t.Errorf("--plot %sx.svg: feature %d: %v", kind, f, o.Wants(f))
+			}
 		}
 	}
 	o := Outputs{Plots: *options(t, "--plot-data", "x.csv")}

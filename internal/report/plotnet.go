@@ -88,6 +88,47 @@ func drawSlowdown(s *source) *picture {
 	return out
 }
 
+// drawQueues draws the largest samples of the queues of the fullest ports over time, with their ECN thresholds.
+func drawQueues(s *source) *picture {
+	queues := s.root.get("queues")
+	ports := queues.get("ports").all()
+	width := queues.get("interval_ps")
+	if len(ports) == 0 || width.number() <= 0 {
+		return nil
+	}
+	p := &panel{x: plotAxis{of: quantity{name: "time", unit: time}}, y: plotAxis{of: quantity{name: "data in the queue",
+		unit: size}}}
+	out := &picture{panels: []*panel{p}}
+	thresholds := make(map[string]*ruleMarks)
+	for i, port := range ports {
+		m := &lineMarks{name: label(port.get("port").text()), style: i, step: true, bare: true}
+		for k, v := range port.get("bytes").all() {
+			start := new(big.Int).Mul(width.integer(), big.NewInt(int64(k)))
+			m.points = append(m.points, lineMark{x: whole(start), y: exact(v)})
+		}
+		if len(m.points) > 0 {
+			end := new(big.Int).Mul(width.integer(), big.NewInt(int64(len(m.points))))
+			m.points = append(m.points, lineMark{x: whole(end), y: num{0, "0"}}) // empty from then on
+			p.marks, out.keys = append(p.marks, m), append(out.keys, m.key())
+		}
+		for _, name := range []string{"ecn_min_bytes", "ecn_max_bytes"} {
+			if v := port.get(name); v.isNumber() && thresholds[fmt.Sprint(v.of)] == nil {
+				rule := &ruleMarks{name: heading(name), at: exact(v), level: true}
+				thresholds[fmt.Sprint(v.of)] = rule
+				p.marks = append(p.marks, rule)
+				if len(thresholds) == 1 {
+					out.keys = append(out.keys, rule.key("ECN thresholds"))
+				}
+			}
+		}
+	}
+	if len(out.keys) == 0 {
+		return nil
+	}
+	out.note = "largest sample in intervals of " + strings.ReplaceAll(time.format(width.number()), "\u00a0", " ")
+	return out
+}
+
 // drawPath draws the time on the critical path by part and by name of the op.
 func drawPath(s *source) *picture {
 	path := s.root.get("critical_path")
