@@ -306,7 +306,9 @@ func (r *Report) Plot(w io.Writer, f PlotFile, o *Plots, data *PlotData) error {
 		if k.of&r.of == 0 || f.Kind != "" && f.Kind != k.name {
 			continue
 		}
-		if drawn = k.draw(s); drawn == nil && f.Kind != "" {
+		if drawn = k.draw(s); drawn == nil && f.Measure != "" {
+			return fmt.Errorf("--plot %s:%s: no point has this number", k.name, f.Measure)
+		} else if drawn == nil && f.Kind != "" {
 			return fmt.Errorf("--plot %s: needs %s", k.name, k.needs)
 		}
 		if drawn != nil {

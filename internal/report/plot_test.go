@@ -508,6 +508,29 @@ func TestGraphviz(t *testing.T) {
 	}
 }
 
+// TestMeasure checks the measures of paths in a result.
+func TestMeasure(t *testing.T) {
+	for path, want := range map[string]string{"fct_ps.p99": "fct p99 (ps)", "makespan_ps": "makespan (ps)",
+		"slowdown.p50": "slowdown p50", "bytes": "bytes (bytes)"} {
+		m := measureOf(path)
+		if got := (quantity{m.name, m.unit, m.in}).column(); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	r := pointsOf(t, ofSweep, `{"run":{"factors":{"L":"1us"}},"fct_ps":{"p99":7}}`)
+	var data PlotData
+	if err := r.Plot(new(bytes.Buffer), PlotFile{"sweep", "fct_ps.p99", "x.svg"}, options(t), &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(data.rows) != 1 || data.rows[0]["fct p99 (ps)"] != "7" {
+		t.Errorf("%v", data.rows)
+	}
+	err := r.Plot(new(bytes.Buffer), PlotFile{"sweep", "fct_ps.p98", "x.svg"}, options(t), nil)
+	if err == nil || !strings.Contains(err.Error(), "fct_ps.p98") {
+		t.Error(err)
+	}
+}
+
 // TestNatural checks the order of names with numbers.
 func TestNatural(t *testing.T) {
 	names := []string{"tor10", "tor9", "tor", "host010", "host2", "a", ""}

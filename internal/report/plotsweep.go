@@ -72,17 +72,30 @@ func drawSweep(s *source) *picture {
 	points := s.root.get("points").all()
 	for i, m := range measures {
 		if s.measure != "" {
-			m = measure{strings.Split(s.measure, "."), s.measure, unitOf(s.measure), ""}
 			if i > 0 {
 				break
 			}
-			m.name = strings.ReplaceAll(heading(s.measure), ".", " ")
+			m = measureOf(s.measure)
 		}
 		if slices.ContainsFunc(points, func(v value) bool { return v.get(m.path...).isNumber() }) {
 			return drawMeasure(s, points, m)
 		}
 	}
 	return nil
+}
+
+// measureOf returns the measure of a path of names such as fct_ps.p99.
+func measureOf(path string) measure {
+	m := measure{path: strings.Split(path, ".")}
+	var words []string
+	for _, name := range m.path {
+		words = append(words, heading(name))
+		if u := unitOf(name); u != plain {
+			m.unit = u
+		}
+	}
+	m.name = strings.Join(words, " ")
+	return m
 }
 
 // drawMeasure draws a measure of points.
