@@ -67,6 +67,7 @@ type RankBuilder struct {
 	rank        Rank
 	deps, start edgeBuilder
 	keepOrder   bool
+	step        int32
 	err         error
 }
 
@@ -132,6 +133,11 @@ func (b *RankBuilder) Send(peer int32, bytes, tag int64, deps ...int) int {
 // Recv appends a receive of a message from rank peer.
 func (b *RankBuilder) Recv(peer int32, bytes, tag int64, deps ...int) int {
 	return b.Add(Op{Kind: Recv, Peer: peer, Bytes: bytes, Tag: tag}, deps...)
+}
+
+// Step sets the step of the ops that are added from now on without one, from 1; 0: none.
+func (b *RankBuilder) Step(step int32) {
+	b.step = step
 }
 
 // Measure sets the measured start and end of op i.

@@ -34,6 +34,7 @@ const (
 	FieldAttrs
 	FieldMeasuredStart
 	FieldMeasuredEnd
+	FieldStep
 	NumFields
 )
 
@@ -46,6 +47,7 @@ const (
 	NotNegative            // 0 or more
 	CommIndex              // an index of Trace.Comms
 	JobIndex               // an index of Meta.Jobs, or 0 without jobs
+	StepNumber             // 0 to Meta.Steps
 )
 
 // Field describes a column of [Rank]. Code that handles all columns alike uses [Fields]; code that reads one column
@@ -158,6 +160,10 @@ var Fields = [NumFields]Field{
 	FieldMeasuredEnd: { // messages mention it with measured_start
 		Name: "measured_end",
 		Of:   func(r *Rank) Values { return (*Times)(&r.MeasuredEnd) },
+	},
+	FieldStep: {
+		Name: "step", Plural: "steps", Lost: "steps", Range: StepNumber, Since: 3,
+		Of: func(r *Rank) Values { return &r.Step },
 	},
 }
 
@@ -452,16 +458,18 @@ func (c *Times) set(i int, from Values, k int) bool {
 	return true
 }
 
-// Limit returns the exclusive upper bound of the field's values in a trace of comms communicators and jobs jobs; the
-// lower bound is 0. It returns 0 if the field may have any value.
-func (f *Field) Limit(comms, jobs int) uint64 {
+// Limit returns the exclusive upper bound of the field's values in a trace with the given number of communicators and
+// metadata; the lower bound is 0. It returns 0 if the field may have any value.
+func (f *Field) Limit(comms int, m *Meta) uint64 {
 	switch f.Range {
 	case NotNegative:
 		return math.MaxInt64 + 1
 	case CommIndex:
 		return uint64(max(1, comms))
 	case JobIndex:
-		return uint64(max(1, jobs))
+		return uint64(max(1, len(m.Jobs)))
+	case StepNumber:
+		return uint64(max(0, m.Steps)) + 1
 	}
 	return 0
 }

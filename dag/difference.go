@@ -132,6 +132,7 @@ func headerFacts(a, b *Header) []Fact {
 	})
 	jobs.Name = "job_name"
 	add(jobs, jobs.Count > 0)
+	add(Fact{Name: "steps", A: a.Steps, B: b.Steps}, a.Steps != b.Steps)
 	add(Fact{Name: "communicators", A: len(a.Comms), B: len(b.Comms)}, len(a.Comms) != len(b.Comms))
 	comms := places(min(len(a.Comms), len(b.Comms)), "communicator", func(i int) (any, any, bool) {
 		c, d := &a.Comms[i], &b.Comms[i]

@@ -1,6 +1,9 @@
 package dag
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // This file contains all code that lists every field of an op: Rank, Op, and the conversions between them.
 
@@ -40,6 +43,8 @@ type Rank struct {
 	// Measured start and end of the op; Unmeasured, or beyond the end of the column, if the tracer did not record
 	// them. They never constrain the op.
 	MeasuredStart, MeasuredEnd []Time
+
+	Step Narrow // number of the iteration, from 1; 0 = none
 }
 
 // Len returns the number of ops.
@@ -113,7 +118,7 @@ type Op struct {
 	Flops                      int64
 	Release                    Time
 	Stream, NIC, Job           int32
-	Host, Dims, Priority       int32
+	Host, Dims, Priority, Step int32
 	Name, Attrs                string
 	Timed                      bool // the measured times are set
 	MeasuredStart, MeasuredEnd Time
@@ -126,7 +131,7 @@ func (r *Rank) Op(i int) Op {
 		Kind: r.Kind[i], Subkind: r.Subkind.At(i), Bytes: r.Bytes.At(i), RecvBytes: r.RecvBytes.At(i),
 		Peer: r.Peer.At(i), Tag: r.Tag.At(i), Comm: r.Comm.At(i), Duration: r.Duration.At(i), Flops: r.Flops.At(i),
 		Release: r.Release.At(i), Stream: r.Stream.At(i), NIC: r.NIC.At(i), Job: r.Job.At(i),
-		Host: r.Host.At(i), Dims: r.Dims.At(i), Priority: r.Priority.At(i),
+		Host: r.Host.At(i), Dims: r.Dims.At(i), Priority: r.Priority.At(i), Step: r.Step.At(i),
 		Name: r.Name.At(i), Attrs: r.Attrs.At(i),
 	}
 	if start != Unmeasured || end != Unmeasured {
@@ -160,6 +165,7 @@ func (b *RankBuilder) Add(op Op, deps ...int) int {
 	r.Host.Set(i, op.Host)
 	r.Dims.Set(i, op.Dims)
 	r.Priority.Set(i, op.Priority)
+	r.Step.Set(i, cmp.Or(op.Step, b.step))
 	if !r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs) {
 		b.fail(errText)
 	}

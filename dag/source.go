@@ -57,9 +57,15 @@ type Columns uint8
 
 // Selections of columns.
 const (
-	Replay Columns = iota // columns that a replay needs; names, attributes, measured times and jobs may be absent
-	All                   // all columns
+	Replay  Columns = iota // what a replay needs; names, attributes, measured times, jobs and steps may be absent
+	Stepped                // those and steps
+	All                    // all columns
 )
+
+// Has reports whether a reader of the columns must deliver a field.
+func (c Columns) Has(id FieldID) bool {
+	return c == All || Fields[id].Replay || c == Stepped && id == FieldStep
+}
 
 // Reader reads a batch of Header.Batches and returns its ranks in ascending order. The ranks are valid until the next
 // call. A reader is for one goroutine.

@@ -32,6 +32,7 @@ type Meta struct {
 	Provenance []Provenance // oldest first: one entry per program that made or rewrote the trace
 	Nodes      []int32      // node of each rank; nil: rank i on node i
 	Jobs       []string     // names of the jobs of a merged trace, by job number; nil if it is a single job
+	Steps      int32        // highest number of a step; 0 if the trace has no steps
 	Attrs      string       // format-specific data about the whole trace: a JSON object or ""
 }
 

@@ -121,6 +121,7 @@ const (
 	ruleSubkind
 	ruleNegative // a: the FieldID, b: the value
 	ruleJob
+	ruleStep
 	rulePeer
 	ruleTag
 	ruleCommNumber
@@ -140,7 +141,8 @@ const (
 var ruleClass = [...]Class{
 	ruleNodes: BadTrace, ruleNode: BadTrace, ruleNoComms: BadComm, ruleWorld: BadComm, ruleComm: BadComm,
 	ruleColumn: BadTrace, ruleShape: BadReference, ruleKind: BadKind, ruleSubkind: BadKind, ruleNegative: BadField,
-	ruleJob: BadField, rulePeer: BadPeer, ruleTag: BadField, ruleCommNumber: BadComm, ruleReference: BadReference,
+	ruleStep: BadField,
+	ruleJob:  BadField, rulePeer: BadPeer, ruleTag: BadField, ruleCommNumber: BadComm, ruleReference: BadReference,
 	ruleOrder: BadReference, ruleCycle: Cycle, ruleMember: BadCollective, ruleAbsent: BadCollective,
 	ruleRoot: BadCollective, ruleDiffers: BadCollective, ruleTooFew: BadCollective, ruleTooMany: BadCollective,
 	ruleUnmatchedSend: UnmatchedSend, ruleUnmatchedReceive: UnmatchedRecv,
@@ -181,6 +183,8 @@ func (v *validation) message(f finding) string {
 		return fmt.Sprintf("%s is %d, expected 0 or more", Fields[f.a].Name, f.b)
 	case ruleJob:
 		return fmt.Sprintf("job %d, expected 0..%d", op.Job, t.jobs()-1)
+	case ruleStep:
+		return fmt.Sprintf("step %d, expected 0..%d", op.Step, t.Steps)
 	case rulePeer:
 		return v.peerMessage(op)
 	case ruleTag:
@@ -378,7 +382,7 @@ func (c *rankCheck) checkOps() {
 
 // checkRange checks the values of a field with a restricted range.
 func (c *rankCheck) checkRange(id FieldID) {
-	limit := Fields[id].Limit(len(c.trace.Comms), len(c.trace.Jobs))
+	limit := Fields[id].Limit(len(c.trace.Comms), &c.trace.Meta)
 	switch column := Fields[id].Of(c.rank).(type) {
 	case *Column[int64]:
 		findNegative(c, id, *column)
@@ -392,6 +396,8 @@ func (c *rankCheck) checkRange(id FieldID) {
 			})
 		case JobIndex:
 			c.eachOutside(column, int(limit), func(i int, _ int32) { c.add(i, ruleJob, 0, 0) })
+		case StepNumber:
+			c.eachOutside(column, int(limit), func(i int, _ int32) { c.add(i, ruleStep, 0, 0) })
 		case CommIndex:
 			if len(c.trace.Comms) > 0 {
 				c.eachOutside(column, int(limit), func(i int, _ int32) { c.add(i, ruleCommNumber, 0, 0) })

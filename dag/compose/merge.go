@@ -200,6 +200,7 @@ func (n *numbering) add(ctx context.Context, merged *dag.Trace, job *Job) error 
 		}
 		merged.Ranks[n.rank(int32(i))] = r
 	}
+	merged.Steps = max(merged.Steps, t.Steps)
 	if len(t.Jobs) == 0 {
 		merged.Jobs = append(merged.Jobs, job.Name)
 	}

@@ -161,6 +161,7 @@ func (m *removal) write() (dag.Rank, error) {
 			out.Subkind.Set(i, dag.Marker)
 			out.Stream.Set(i, m.r.Stream.At(int(op)))
 			out.Job.Set(i, m.r.Job.At(int(op)))
+			out.Step.Set(i, m.r.Step.At(int(op)))
 		}
 	}
 	out.Order = reordered(out.Dependents(), &m.r.Order, at, list)

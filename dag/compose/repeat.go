@@ -15,7 +15,8 @@ import (
 // Repeat returns a trace in which every rank runs its ops of t n times. On each rank separately, the ops without
 // dependents of one iteration must finish before the ops without dependencies of the next start; a marker joins them
 // if there are several of both. The references of t must be in range ([dag.Rank.CheckReferences]). Repeat does not
-// change t. Only the first iteration has measured times.
+// change t. Only the first iteration has measured times. The steps of an iteration follow those of the previous one;
+// without steps, each iteration is a step.
 //
 // A rank may begin an iteration while others are in the previous one. Messages of equal source, tag and communicator
 // are received in the order of sending, and all receives of an iteration complete before those of the next are
@@ -38,7 +39,11 @@ func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	if steps := max(1, t.Steps); n > int(math.MaxInt32/steps) {
+		return nil, fmt.Errorf("%d iterations of %d steps, expected at most %d steps in all", n, steps, math.MaxInt32)
+	}
 	out := *t
+	out.Steps = max(1, t.Steps) * int32(n)
 	out.Ranks = dag.CopyRanks(t.Ranks)
 	for i, r := range out.Ranks {
 		if err := par.Interrupted(ctx); err != nil {
@@ -47,7 +52,7 @@ func Repeat(ctx context.Context, t *dag.Trace, n int) (*dag.Trace, error) {
 		if r.Len() == 0 {
 			continue
 		}
-		err := spread.repeat(r, n, func() error { return memory.CheckOps(ctx, t.Ops(), int64(n)) })
+		err := spread.repeat(r, n, t.Steps, func() error { return memory.CheckOps(ctx, t.Ops(), int64(n)) })
 		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i, err)
 		}
@@ -102,8 +107,9 @@ func tagsToRepeat(ctx context.Context, t *dag.Trace, n int) (tagSpread, error) {
 	return s, nil
 }
 
-// repeat repeats the ops of r n times. If a rank can have so many, it calls fits before it allocates memory for them.
-func (s tagSpread) repeat(r *dag.Rank, n int, fits func() error) error {
+// repeat repeats the ops of r, which have the given number of steps, n times. If a rank can have so many ops, it calls
+// fits before it allocates memory for them.
+func (s tagSpread) repeat(r *dag.Rank, n int, steps int32, fits func() error) error {
 	ops := r.Len()
 	if ops == 0 {
 		return nil
@@ -140,12 +146,32 @@ func (s tagSpread) repeat(r *dag.Rank, n int, fits func() error) error {
 		out.Subkind.Set(at, dag.Marker)
 		out.Job.Set(at, r.Job.At(0))
 	}
+	out.Step = repeatSteps(&out.Step, int(total), period, ops, steps)
 	out.Deps = e.chain(n, period)
 	out.StartDeps = repeatEdges(&r.StartDeps, n, period)
 	out.Order, out.StartOrder = repeatEdges(&r.Order, n, period), repeatEdges(&r.StartOrder, n, period)
 	s.shift(&out, period)
 	*r = out
 	return nil
+}
+
+// repeatSteps returns the steps of n ops, in iterations of period ops with the given number of steps, of which the
+// first ops are those of the trace and the last may be a marker.
+func repeatSteps(before *dag.Narrow, n, period, ops int, steps int32) (after dag.Narrow) {
+	column := make([]int32, n)
+	before.Copy(column, 0)
+	for i := range column {
+		switch iteration := int32(i / period); {
+		case steps == 0:
+			column[i] = iteration + 1
+		case i%period == ops: // belongs to the last step
+			column[i] = (iteration + 1) * steps
+		case column[i] > 0:
+			column[i] += iteration * steps
+		}
+	}
+	after.SetRange(0, column)
+	return after
 }
 
 // shift changes the tags of the messages of each iteration but the first.

@@ -32,25 +32,28 @@ func mustRepeat(t *testing.T, trace *dag.Trace, n int) *dag.Trace {
 
 // TestRepeatEnds checks how iterations hang together, by how many ops begin and end one.
 func TestRepeatEnds(t *testing.T) {
-	fan := func(in, out int) *dag.Trace { // a calc that waits for some and for which some wait
+	fan := func(in, out int, step int32) *dag.Trace { // a calc that waits for some and for which some wait
 		b := dag.NewBuilder(1)
-		b.Meta().Jobs = []string{"x", "y"}
+		b.Meta().Jobs, b.Meta().Steps = []string{"x", "y"}, 2*step
 		r := b.Rank(0)
 		var first []int
 		for range in {
 			first = append(first, r.Calc(3))
 		}
-		middle := r.Add(dag.Op{Duration: 2, Name: "m", Attrs: "{}", Job: 1, Timed: true, MeasuredStart: 1, MeasuredEnd: 2},
-			first...)
+		middle := r.Add(dag.Op{Duration: 2, Name: "m", Attrs: "{}", Job: 1, Step: step, Timed: true, MeasuredStart: 1,
+			MeasuredEnd: 2}, first...)
 		for range out {
 			r.Calc(1, middle)
 		}
 		return b.Trace()
 	}
-	for _, c := range []struct{ in, out, ops, deps int }{
-		{0, 0, 1, 0}, {1, 1, 3, 2}, {3, 0, 4, 3}, {0, 3, 4, 3}, {2, 3, 6, 5},
+	for _, c := range []struct {
+		in, out, ops, deps int
+		step               int32 // of the middle op; 0: the trace has no steps
+	}{
+		{0, 0, 1, 0, 0}, {1, 1, 3, 2, 1}, {3, 0, 4, 3, 0}, {0, 3, 4, 3, 1}, {2, 3, 6, 5, 0}, {2, 3, 6, 5, 1},
 	} {
-		trace := fan(c.in, c.out)
+		trace := fan(c.in, c.out, c.step)
 		const n = 4
 		repeated := mustRepeat(t, trace, n)
 		if problems := dag.Validate(repeated); len(problems) > 0 {
@@ -70,11 +73,25 @@ func TestRepeatEnds(t *testing.T) {
 			t.Errorf("%v: makespan %v, of one %v", c, all.Makespan(), one.Makespan())
 		}
 		period := (ops - c.ops) / (n - 1)
+		if want := n * max(1, 2*c.step); repeated.Steps != want {
+			t.Errorf("%v: %d steps, expected %d", c, repeated.Steps, want)
+		}
+		for i := c.ops; i < ops && period > c.ops; i += period {
+			if got, want := r.Step.At(i), int32(i/period+1)*max(1, 2*c.step); got != want {
+				t.Errorf("%v: the marker after iteration %d has step %d, expected %d", c, i/period, got, want)
+			}
+		}
 		for i := range c.ops {
 			for k := range n {
 				got, want := r.Op(k*period+i), trace.Ranks[0].Op(i)
 				if k > 0 {
 					want.Timed, want.MeasuredStart, want.MeasuredEnd = false, 0, 0
+				}
+				switch {
+				case c.step == 0:
+					want.Step = int32(k + 1)
+				case want.Step > 0:
+					want.Step += int32(2 * k)
 				}
 				if got != want {
 					t.Errorf("%v: op %d of iteration %d is %+v, expected %+v", c, i, k, got, want)

@@ -90,3 +90,50 @@ func TestPassesOrder(t *testing.T) {
 		t.Errorf("no passes: %v, error %v", same, err)
 	}
 }
+
+// TestSteps checks that ops that replace others, or join ranks of a node, have the steps of the ops that they replace.
+func TestSteps(t *testing.T) {
+	for _, rules := range [][]string{{"collectives"}, {"nodes", "collectives"}, {"nccl:channels=2"}, {"directdrive"}} {
+		b := dag.NewBuilder(4)
+		b.Meta().Nodes, b.Meta().Steps = []int32{0, 0, 1, 1}, 300
+		for rank := range 4 {
+			r := b.Rank(rank)
+			for _, step := range []int32{2, 300} {
+				r.Step(step)
+				calc := r.Add(dag.Op{Duration: dag.Time(step)})
+				if rules[0] == "directdrive" {
+					r.Add(dag.Op{Kind: dag.IO, Subkind: dag.Write, Bytes: int64(step) << 10}, calc)
+				} else {
+					r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: int64(step) << 10}, calc)
+				}
+			}
+		}
+		p, err := Parse(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lowered, err := p.Lower(dag.FromTrace(b.Trace()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trace, err := dag.ReadAll(lowered)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages := make(map[int32]int)
+		for rank, r := range trace.Ranks {
+			for i, kind := range r.Kind {
+				step := r.Step.At(i)
+				if kind == dag.Send || kind == dag.Recv {
+					messages[step]++
+				}
+				if d := r.Duration.At(i); step != 2 && step != 300 && d > 0 || (d == 2 || d == 300) && int32(d) != step {
+					t.Errorf("%v: op %d of rank %d, of %v, has step %d", rules, i, rank, d, step)
+				}
+			}
+		}
+		if trace.Steps != 300 || len(messages) != 2 || messages[2] == 0 || messages[300] == 0 {
+			t.Errorf("%v: %d steps, messages by step %v", rules, trace.Steps, messages)
+		}
+	}
+}

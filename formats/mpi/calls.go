@@ -36,6 +36,7 @@ const (
 	commSplit // creates a communicator
 	commDup
 	commFree
+	nextStep // MPI_Pcontrol
 )
 
 // call is a function of MPI.
@@ -77,6 +78,7 @@ func makeCalls() map[string]*call {
 		"MPI_Init_thread": {do: initialize},
 		"MPI_Finalize":    {do: finalize},
 		"MPI_Abort":       {do: abort},
+		"MPI_Pcontrol":    {do: nextStep},
 
 		"MPI_Recv":             {do: receive, fields: "xntnnc"},
 		"MPI_Irecv":            {do: receive, fields: "xntnncq", later: true},
@@ -156,7 +158,7 @@ func capital(name string) string {
 var local = []string{
 	"Probe", "Iprobe", "Mprobe", "Improbe", "Get_count", "Get_elements", "Request_get_status", "Test_cancelled",
 	"Status_set_cancelled", "Status_set_elements", "Reduce_local", "Op_commutative",
-	"Buffer_attach", "Buffer_detach", "Pcontrol",
+	"Buffer_attach", "Buffer_detach",
 	"Comm_set_info", "Comm_get_info", "Comm_compare", "Comm_group", "Comm_remote_group",
 	"Comm_remote_size", "Comm_test_inter", "Comm_get_name",
 	"Comm_set_name", "Comm_get_attr", "Comm_set_attr", "Comm_delete_attr", "Comm_create_keyval", "Comm_free_keyval",

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ type rankReader struct {
 	fields  fields // of the line
 
 	b        dag.RankBuilder
+	steps    int32        // steps that began
 	after    predecessors // dependencies of the next op
 	pending  []testPoint  // tests in the current gap that may have completed a request
 	last     dag.Time     // end of the previous call, since base
@@ -133,7 +135,14 @@ func (r *rankReader) callLine(line []byte) error {
 			return nil
 		}
 	}
-	if c.do == nothing {
+	switch c.do {
+	case nothing:
+		return nil
+	case nextStep:
+		if r.steps < math.MaxInt32 {
+			r.steps++
+		}
+		r.b.Step(r.steps)
 		return nil
 	}
 	f := &r.fields

@@ -37,6 +37,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	for i, r := range ranks {
 		problems.collect(r.file, &r.problems)
 		t.Ranks[i] = r.dag.Keep()
+		t.Steps = max(t.Steps, r.steps)
 	}
 	if !o.Lenient {
 		if err := problems.err(); err != nil {

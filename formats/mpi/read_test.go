@@ -621,3 +621,27 @@ func TestMissingFiles(t *testing.T) {
 		t.Errorf("one file of any name: %v", err)
 	}
 }
+
+// TestSteps checks that MPI_Pcontrol begins a step, on each rank for itself.
+func TestSteps(t *testing.T) {
+	const barrier = "MPI_Barrier:%d:0,%d,2:%d\n"
+	text := func(rank int, marks ...string) (text string) {
+		text = "MPI_Init:-:1:2:100\n"
+		for i, mark := range marks {
+			text += mark + fmt.Sprintf(barrier, 110+20*i, rank, 120+20*i)
+		}
+		return text
+	}
+	trace := mustRead(t, text(0, "", "MPI_Pcontrol:125:1:126\n", "", "mpi_pcontrol_:165:0:166\n"), text(1, "", "", "", ""))
+	for rank, want := range [][]int32{{0, 0, 1, 1, 1, 1, 2, 2}, {0, 0, 0, 0, 0, 0, 0, 0}} {
+		r := trace.Ranks[rank]
+		for i := range r.Len() {
+			if got := r.Step.At(i); i >= len(want) || got != want[i] {
+				t.Errorf("rank %d: op %d of %d has step %d, expected %v", rank, i, r.Len(), got, want)
+			}
+		}
+	}
+	if trace.Steps != 2 {
+		t.Errorf("%d steps, expected 2", trace.Steps)
+	}
+}

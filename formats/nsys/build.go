@@ -38,10 +38,12 @@ func (j *job) trace() (*dag.Trace, error) {
 	if j.options.MergeNonOverlap && !merged {
 		j.warn("the streams of each GPU are not merged, because kernels or calls of a GPU overlap")
 	}
+	highest, first := j.steps()
+	meta.Steps = highest
 	var negative atomic.Int64
 	err := par.Each(len(j.gpus), func(g int) error {
 		gpu := &j.gpus[g]
-		rb := rankBuilder{RankBuilder: b.Rank(g), gpu: gpu, job: j, comms: numbers, merged: merged,
+		rb := rankBuilder{RankBuilder: b.Rank(g), gpu: gpu, job: j, comms: numbers, merged: merged, firstStep: first,
 			offset: offsets[slices.Index(j.reports, gpu.report)]}
 		n, err := rb.build()
 		negative.Add(n)
@@ -104,6 +106,8 @@ type rankBuilder struct {
 	streams []streamState
 	labelOf map[int32]int32 // by stream of the report, one more than its index in streams
 	final   map[attrsKey]string
+
+	firstStep int32 // difference of the numbers of steps to those of the report
 }
 
 // streamState is the state of a stream.
@@ -143,6 +147,7 @@ func (b *rankBuilder) build() (negative int64, err error) {
 			return 0, err
 		}
 		e := &r.events[event]
+		b.Step(r.stepAt(e.proc, e.host, b.firstStep))
 		label := b.label(e.stream)
 		s := &b.streams[label-1]
 		gap := e.start - s.end
@@ -179,6 +184,7 @@ func (b *rankBuilder) build() (negative int64, err error) {
 
 // tail adds the time after the last kernel of the GPU.
 func (b *rankBuilder) tail() (negative int64) {
+	b.Step(0)
 	last, label := b.gpu.start, int32(1)
 	var members []int
 	for i := range b.streams {

@@ -26,12 +26,13 @@ type machine struct {
 	member  attr.NCCLCall // reused by attrs
 	numbers []int64
 	stock   stockReader
+	steps   map[uint64][]stepRange // by process
 }
 
 func newMachine(r *report) *machine {
 	r.events = make([]event, 0, len(r.kernels)) // usually one event per kernel
 	r.members = make([]member, 0, len(r.kernels))
-	return &machine{r: r, threads: make(map[uint64]*thread)}
+	return &machine{r: r, threads: make(map[uint64]*thread), steps: make(map[uint64][]stepRange)}
 }
 
 // annotationRow is a row of the table of annotations.
@@ -134,6 +135,7 @@ func (m *machine) annotation(row *annotationRow) error {
 		return m.r.problem("such annotations are skipped", err)
 	}
 	if n.kind == noAnnotation {
+		m.step(row)
 		if !m.r.annotated {
 			m.stock.annotation(row)
 		}
@@ -505,6 +507,7 @@ func (t *thread) take(start, end int64) {
 
 // finish closes all open batches after the last annotation, thread by thread.
 func (m *machine) finish() error {
+	m.r.steps = m.steps
 	if err := m.finishStock(); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		return nil, err
 	}
 	own := format.Own(o.Own, func() *Options { return new(Options) })
-	options := reportOptions{lenient: o.Lenient, syncs: own.SyncEdges, ctx: o.Context}
+	options := reportOptions{lenient: o.Lenient, syncs: own.SyncEdges, steps: own.stepNames(), ctx: o.Context}
 	reports := make([]*report, len(exports))
 	errs := make([]error, len(exports))
 	par.For(len(exports), func(i int) {

@@ -20,6 +20,7 @@ type Options struct {
 	KeepEnds        bool              // keep the time before the first and after the last kernel of each GPU
 	AlignClocks     bool              // correct the clocks of hosts so that collectives end at the same time
 	SyncEdges       bool              // keep the waits between streams as dependencies
+	StepRange       string            // name of the ranges of steps, before their number; "": the common ones
 }
 
 var table = &format.OptionTable{
@@ -41,7 +42,17 @@ func (o *Options) Params() param.Set {
 			"correct the clocks of nsys exports of different hosts so that collectives end at the same time"),
 		param.Bool(&o.SyncEdges, "sync-edges",
 			"keep the waits between streams in an nsys export as dependencies"),
+		param.String(&o.StepRange, "step-range",
+			"word before the number in NVTX ranges of steps in an nsys export (default: iteration, iter or step)"),
 	}
+}
+
+// stepNames returns the names of steps in annotations.
+func (o *Options) stepNames() []string {
+	if o.StepRange != "" {
+		return []string{o.StepRange}
+	}
+	return stepNames
 }
 
 // Check reads the file of the hosts.

@@ -45,7 +45,10 @@ type report struct {
 	members []member
 	attrs   texts
 
-	watch    par.Watch // for loops over rows
+	watch     par.Watch              // for loops over rows
+	stepNames []string               // names of steps in annotations
+	steps     map[uint64][]stepRange // by process, by time
+
 	lenient  bool
 	problems []problem
 	place    func() string // current position, for messages
@@ -247,7 +250,8 @@ func (r *report) warn(warn func(string, ...any)) {
 
 func newReport(name string, o *reportOptions) *report {
 	return &report{
-		place: func() string { return name }, name: name, lenient: o.lenient, watch: par.Watch{Context: o.ctx},
+		place: func() string { return name }, name: name, lenient: o.lenient, stepNames: o.steps,
+		watch:  par.Watch{Context: o.ctx},
 		procOf: make(map[uint64]int32), streamOf: make(map[gpuStream]int32),
 		graphOrigin:   make(map[nodeKey]int64),
 		graphLaunches: make(map[correlationKey]int64), session: [2]int64{unknownTime, unknownTime},
@@ -413,5 +417,6 @@ func (r *report) addGraphNode(start, globalTid, node, original int64) {
 type reportOptions struct {
 	ctx     context.Context // ends reading early; nil: never
 	lenient bool
-	syncs   bool // read the waits of streams
+	syncs   bool     // read the waits of streams
+	steps   []string // names of steps in annotations
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // NewReader returns a reader. It decodes on the calling goroutine into memory that it reuses. For dag.Replay it
-// skips the fields that no backend uses: names, attributes, measured times and jobs.
+// skips the fields that no backend uses: names, attributes, measured times, jobs and steps.
 func (f *File) NewReader(columns dag.Columns) dag.Reader {
 	r := &batchReader{file: f, decoder: newDecoder()}
 	r.block.columns = &newColumnSets(f, columns, 1)[0]

@@ -37,7 +37,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 		}
 	}
 	var file bytes.Buffer
-	err = writeGroups(&file, keys, func(yield func([]segment, error) bool) {
+	err = writeGroups(&file, minorOf(&t.Meta), keys, func(yield func([]segment, error) bool) {
 		for _, g := range groups {
 			if !yield(g, nil) {
 				return
@@ -55,7 +55,8 @@ func replayed(ranks []*dag.Rank) []*dag.Rank {
 	out := dag.NewRanks(len(ranks))
 	for i, rank := range ranks {
 		r := *rank
-		r.Job, r.Name, r.Attrs, r.MeasuredStart, r.MeasuredEnd = dag.Narrow{}, dag.Text{}, dag.Text{}, nil, nil
+		r.Job, r.Step, r.Name, r.Attrs = dag.Narrow{}, dag.Narrow{}, dag.Text{}, dag.Text{}
+		r.MeasuredStart, r.MeasuredEnd = nil, nil
 		out[i] = r.Keep()
 	}
 	return out

@@ -8,16 +8,16 @@ import (
 
 // checkRanks returns an error about the first rank with invalid data: references out of range, unknown kinds,
 // negative sizes or times. first is the number of the first rank.
-func checkRanks(ranks []*dag.Rank, first, comms, jobs int) error {
+func checkRanks(ranks []*dag.Rank, first, comms int, m *dag.Meta) error {
 	return parallel(len(ranks), func(i int) error {
-		if err := checkRank(ranks[i], comms, jobs); err != nil {
+		if err := checkRank(ranks[i], comms, m); err != nil {
 			return fmt.Errorf("rank %d: %w", first+i, err)
 		}
 		return nil
 	})
 }
 
-func checkRank(r *dag.Rank, comms, jobs int) error {
+func checkRank(r *dag.Rank, comms int, m *dag.Meta) error {
 	for i, k := range r.Kind {
 		if k >= dag.NumKinds {
 			return fmt.Errorf("op %d: unknown kind %d", i, uint8(k))
@@ -29,7 +29,7 @@ func checkRank(r *dag.Rank, comms, jobs int) error {
 		}
 	}
 	for id := range dag.Fields {
-		if limit := dag.Fields[id].Limit(comms, jobs); limit > 0 {
+		if limit := dag.Fields[id].Limit(comms, m); limit > 0 {
 			if err := checkRange(values(r, fieldColumn+id), columns[fieldColumn+id].name, limit); err != nil {
 				return err
 			}

@@ -44,10 +44,10 @@ func newColumnSets(f *File, wanted dag.Columns, n int) []columnSet {
 func (c *columnSet) fill(f *File, wanted dag.Columns, m *readerMemory) {
 	for id := range dag.Fields {
 		column := fieldColumn + id
-		if f.leaves[column].Index < 0 || wanted == dag.Replay && !dag.Fields[id].Replay {
+		if f.leaves[column].Index < 0 || !wanted.Has(dag.FieldID(id)) {
 			continue
 		}
-		r := m.reader(dag.Fields[id].Of(&m.rank), dag.Fields[id].Limit(len(f.descr.comms), len(f.descr.Jobs)))
+		r := m.reader(dag.Fields[id].Of(&m.rank), dag.Fields[id].Limit(len(f.descr.comms), &f.descr.Meta))
 		r.of(chunkReader{file: f, column: column, leaf: f.leaves[column]})
 		c.readers[column] = r
 	}

@@ -106,7 +106,7 @@ func TestInconsistentFooter(t *testing.T) {
 		}
 		c.change(m)
 		_, err = decoded(parquet.AppendFooter(bytes.Clone(file[:offset]), &parquet.Footer{
-			Schema: writtenSchema(), Groups: m.Groups, Keys: []parquet.KeyValue{{Key: keyRanks, Value: "9"}},
+			Schema: writtenSchema(minorOf(&dag.Meta{})), Groups: m.Groups, Keys: []parquet.KeyValue{{Key: keyRanks, Value: "9"}},
 			CreatedBy: "another program",
 		}))
 		if c.want == "" && err == nil {
@@ -167,7 +167,7 @@ func TestUnknownLabels(t *testing.T) {
 		}
 	}
 	e := &labelError{rank: 3, op: 4, column: "kind", found: `"jump"`, known: "calc", newer: "1.99"}
-	const want = `rank 3: op 4: kind: expected one of calc, found "jump"; the file has schema version 1.99, newer than 1.2: update tracedag`
+	const want = `rank 3: op 4: kind: expected one of calc, found "jump"; the file has schema version 1.99, newer than 1.3: update tracedag`
 	if e.Error() != want {
 		t.Errorf("got %q, want %q", e.Error(), want)
 	}

@@ -23,6 +23,7 @@ const (
 	keyProvenance = "tracedag.provenance"
 	keyNodes      = "tracedag.nodes"
 	keyJobs       = "tracedag.jobs"
+	keySteps      = "tracedag.steps"
 	keyAttrs      = "tracedag.attrs"
 )
 
@@ -53,7 +54,7 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]parquet.KeyValu
 			ops)
 	}
 	keys := []parquet.KeyValue{
-		{Key: keyVersion, Value: Version}, {Key: keyRanks, Value: strconv.Itoa(n)},
+		{Key: keyVersion, Value: versionText(minorOf(&t))}, {Key: keyRanks, Value: strconv.Itoa(n)},
 		{Key: keyOps, Value: strconv.FormatInt(ops, 10)},
 	}
 	add := func(key string, value any) error {
@@ -93,6 +94,9 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]parquet.KeyValu
 		if err := add(keyJobs, t.Jobs); err != nil {
 			return nil, err
 		}
+	}
+	if t.Steps > 0 {
+		keys = append(keys, parquet.KeyValue{Key: keySteps, Value: strconv.Itoa(int(t.Steps))})
 	}
 	if t.Attrs != "" {
 		keys = append(keys, parquet.KeyValue{Key: keyAttrs, Value: t.Attrs})
@@ -201,6 +205,13 @@ func describe(keys map[string]string, ranks int) (*description, error) {
 	}
 	if len(d.comms) == 0 {
 		d.comms = []dag.Comm{dag.World(ranks)}
+	}
+	if text, ok := keys[keySteps]; ok {
+		steps, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || steps < 0 {
+			return nil, fmt.Errorf("%s: expected a number in 0..%d, found %q", keySteps, math.MaxInt32, text)
+		}
+		d.Steps = int32(steps)
 	}
 	if _, ok := keys[keyNodes]; ok {
 		var err error

@@ -79,7 +79,7 @@ func (f *File) readRanks(ranks []*dag.Rank, first int) error {
 func (f *File) checkRead(references *dag.ReferenceChecker, r *dag.Rank, number int, suspect bool) error {
 	err := references.Check(r)
 	if suspect {
-		err = checkRank(r, len(f.descr.comms), len(f.descr.Jobs))
+		err = checkRank(r, len(f.descr.comms), &f.descr.Meta)
 	}
 	if err != nil {
 		return fmt.Errorf("rank %d: %w", number, err)

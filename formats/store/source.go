@@ -73,7 +73,7 @@ func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]*dag.Rank, error)
 		if r.Len() == 0 {
 			continue
 		}
-		if err := checkRank(r, len(h.Comms), len(h.Jobs)); err != nil {
+		if err := checkRank(r, len(h.Comms), &h.Meta); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
 		}
 		if copies[i] = r; !h.Stable {

@@ -66,3 +66,44 @@ func TestVersion10(t *testing.T) {
 		t.Errorf("a file of version %s without a column of it: error %v, want %q", Version, err, missing)
 	}
 }
+
+// stepless is the number of columns of a file without steps.
+var stepless = columnsOf(minorOf(&dag.Meta{}))
+
+// Steps add a column to the file; without them the file has the bytes of version 1.2. A file with steps of a program
+// that knows no steps reads as one without.
+func TestSteps(t *testing.T) {
+	trace := everything()
+	plain := encode(t, trace)
+	if !bytes.Contains(plain, []byte("tracedag.version\x18\x031.2")) || bytes.Contains(plain, []byte("step\x00")) {
+		t.Error("a trace without steps is not of version 1.2")
+	}
+	for i, r := range trace.Ranks {
+		for op := range r.Len() {
+			trace.Change(i).Step.Set(op, int32(op/7))
+		}
+	}
+	trace.Steps = 60
+	file := encode(t, trace)
+	if !bytes.Contains(file, []byte("tracedag.version\x18\x031.3")) {
+		t.Error("a trace with steps is not of version 1.3")
+	}
+	sameTrace(t, mustDecode(t, file), trace)
+	f, err := openBytes(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameBatches(t, f, trace.Ranks, rand.New(rand.NewPCG(1, 13)))
+	stepped, err := f.NewReader(dag.Stepped)(f.batches()[0])
+	if err != nil || stepped[0].Step.At(99) != 14 || stepped[0].Name.Len() > 0 {
+		t.Errorf("a reader of steps: step %d of op 99, %d names, error %v", stepped[0].Step.At(99), stepped[0].Name.Len(), err)
+	}
+	for steps, want := range map[int32]string{
+		56: "rank 3: op 399: step: expected 0..56, found 57", 0: "rank 0: op 7: step: expected 0..0, found 1",
+	} {
+		trace.Steps = steps
+		if err := Write(new(bytes.Buffer), trace); err == nil || err.Error() != want {
+			t.Errorf("%d steps: error %v, want %q", steps, err, want)
+		}
+	}
+}

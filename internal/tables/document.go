@@ -240,7 +240,7 @@ func (p *parser) item(path string, place int, names []string, values []any) {
 	for i, name := range names {
 		text, isText := values[i].(string)
 		if number, is := values[i].(json.Number); is && (name == "rank" || name == "vc" || name == "host" ||
-			name == "unit" || name == "size_bytes") {
+			name == "unit" || name == "step" || name == "size_bytes") {
 			text, isText = number.String(), true
 		}
 		if !isText {

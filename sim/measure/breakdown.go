@@ -3,8 +3,9 @@ package measure
 import (
 	"fmt"
 	"io"
-	"math"
 	"math/big"
+	"math/bits"
+	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
@@ -35,13 +36,18 @@ var partNames = [parts]struct{ key, column string }{
 }
 
 // Breakdown returns an observer that divides the time of each rank until its finish into parts, and adds the section
-// "breakdown". With jobs, which may be nil, it also does so for each job.
-func Breakdown(jobs *Jobs) Observer {
-	return &breakdown{jobs: jobs}
+// "breakdown". With jobs or steps, which may be nil, it also does so for each job or step.
+func Breakdown(jobs *Jobs, steps *Steps) Observer {
+	b := &breakdown{jobs: jobs}
+	if steps != nil {
+		b.steps = &stepTimes{steps: steps}
+	}
+	return b
 }
 
 type breakdown struct {
 	jobs   *Jobs
+	steps  *stepTimes // nil: without
 	layout *sim.Layout
 	ranks  []activity   // by rank
 	shares [][]activity // with jobs, by rank with ops of several jobs, then as in jobRank.jobs; nil for other ranks
@@ -75,6 +81,9 @@ var classOf = [...]class{
 func (b *breakdown) Begin(l *sim.Layout) {
 	b.layout = l
 	b.ranks = make([]activity, l.Ranks())
+	if b.steps != nil {
+		b.steps.begin(l)
+	}
 	if b.jobs == nil {
 		return
 	}
@@ -88,6 +97,9 @@ func (b *breakdown) Begin(l *sim.Layout) {
 
 func (b *breakdown) Span(s sim.Span) {
 	b.add(s.Rank, s.Op, classOf[s.Kind], s.Start, s.End)
+	if b.steps != nil {
+		b.steps.ended(s.Rank, s.Op, s.End)
+	}
 	if b.shares != nil && b.shares[s.Rank] != nil {
 		a := b.share(s.Rank, s.Op)
 		a.end = max(a.end, s.End)
@@ -139,35 +151,50 @@ func (p *times) members(b []byte) []byte {
 
 // divide returns the parts of the time of an activity until a finish.
 func (a *activity) divide(finish sim.Clock) times {
-	p := times{Unit: finish.Unit}
-	var left [classes][]interval
-	for c := range left {
-		a.classes[c].unite()
-		left[c] = a.classes[c].all
+	s := a.sweep()
+	return times{Unit: finish.Unit, Ticks: s.until(finish.Ticks)}
+}
+
+// sweep divides the time of an activity from its start on.
+type sweep struct {
+	left [classes]cursor
+	next [classes]interval // of each class: the first that ends after now; empty: none
+	now  uint64
+}
+
+func (a *activity) sweep() *sweep {
+	s := new(sweep)
+	for c := range s.left {
+		s.left[c] = a.classes[c].read()
+		s.next[c] = s.left[c].next()
 	}
-	for now := uint64(0); now < finish.Ticks; {
+	return s
+}
+
+// until returns the parts of the time from now until an end, which becomes now.
+func (s *sweep) until(end uint64) (ticks [parts]uint64) {
+	for s.now < end {
 		// The classes that are active now, and the time of the next change.
-		active, next, comm := classes, finish.Ticks, false
-		for c := range classes {
-			for len(left[c]) > 0 && left[c][0].end <= now {
-				left[c] = left[c][1:]
+		active, change, comm := classes, end, false
+		for c := range s.next {
+			i := &s.next[c]
+			for i.end > 0 && i.end <= s.now {
+				*i = s.left[c].next()
 			}
-			if len(left[c]) == 0 {
-				continue
-			}
-			switch i := left[c][0]; {
-			case i.start > now:
-				next = min(next, i.start)
+			switch {
+			case i.end == 0:
+			case i.start > s.now:
+				change = min(change, i.start)
 			default:
-				next = min(next, i.end)
-				active = min(active, c)
-				comm = comm || c == commClass
+				change = min(change, i.end)
+				active = min(active, class(c))
+				comm = comm || class(c) == commClass
 			}
 		}
-		p.Ticks[partOf(active, comm)] += next - now
-		now = next
+		ticks[partOf(active, comm)] += change - s.now
+		s.now = change
 	}
-	return p
+	return ticks
 }
 
 // partOf returns the part of a time in which a class is the first that is active; comm reports whether communication is
@@ -267,6 +294,17 @@ func (r rankParts) WriteJSON(w io.Writer) error {
 	return err
 }
 
+// print prints the parts of each rank.
+func (r rankParts) print(w io.Writer, finish []sim.Clock) {
+	rows := make([]partRow, len(r))
+	for rank := range r {
+		rows[rank] = partRow{strconv.Itoa(rank), finish[rank].Ticks, r[rank].Ticks}
+	}
+	if len(r) > 0 {
+		printParts(w, "rank", "finish", r[0].Unit, rows)
+	}
+}
+
 func (b *breakdown) Finish(r *sim.Result) {
 	all := make(rankParts, len(r.Finish))
 	sum := new(total)
@@ -280,8 +318,11 @@ func (b *breakdown) Finish(r *sim.Result) {
 	}
 	r.Add(sim.Section{Key: "breakdown", Value: all, At: sim.Detail, RowsAfter: "finish", Ranks: true,
 		Rows:   []sim.Row{sim.Rowf("time of ranks", "%s", sum)},
-		Tables: func(w io.Writer) { printParts(w, r.Finish, all) }})
+		Tables: func(w io.Writer) { all.print(w, r.Finish) }})
 	r.Add(sim.Section{Key: "breakdown_total", Value: sum, At: sim.Detail})
+	if b.steps != nil {
+		b.steps.finish(r, b.ranks)
+	}
 	if jobs := b.ofJobs(r, all); jobs != nil {
 		r.Add(sim.Section{Key: "breakdown_jobs", Value: jobs, At: sim.Detail})
 	}
@@ -332,68 +373,88 @@ func (b *breakdown) ofJobs(r *sim.Result, ranks rankParts) []*jobParts {
 	return all
 }
 
-// printParts prints the parts of each rank if there are few, otherwise the mean and the extremes of each part.
-func printParts(w io.Writer, finish []sim.Clock, ranks rankParts) {
-	if len(ranks) == 0 {
+// partRow is a row of a table of parts: a time and its parts, in ticks.
+type partRow struct {
+	label string
+	time  uint64
+	ticks [parts]uint64
+}
+
+// printParts prints the rows of a table if there are few, otherwise the mean and the extremes of each column. The first
+// two columns are named. Parts that are 0 in all rows have no column.
+func printParts(w io.Writer, label, time string, unit dag.Time, rows []partRow) {
+	if len(rows) == 0 {
 		return
 	}
+	if len(rows) > sim.ListedRanks {
+		rows = spread(rows)
+	}
 	var used [parts]bool
-	for rank := range ranks {
-		for k, ticks := range ranks[rank].Ticks {
+	for i := range rows {
+		for k, ticks := range rows[i].ticks {
 			used[k] = used[k] || ticks > 0
 		}
 	}
-	fmt.Fprint(w, "\nrank\tfinish")
+	fmt.Fprintf(w, "\n%s\t%s", label, time)
 	for k, name := range partNames {
 		if used[k] {
 			fmt.Fprintf(w, "\t%s", name.column)
 		}
 	}
 	fmt.Fprintln(w)
-	unit := finish[0].Unit
-	line := func(label string, finish uint64, of func(k int) uint64) {
-		fmt.Fprintf(w, "%s\t%v", label, sim.Clock{Ticks: finish, Unit: unit})
+	for i := range rows {
+		r := &rows[i]
+		fmt.Fprintf(w, "%s\t%v", r.label, sim.Clock{Ticks: r.time, Unit: unit})
 		for k := range used {
 			if used[k] {
-				fmt.Fprintf(w, "\t%v", sim.Clock{Ticks: of(k), Unit: unit})
+				fmt.Fprintf(w, "\t%v", sim.Clock{Ticks: r.ticks[k], Unit: unit})
 			}
 		}
 		fmt.Fprintln(w)
 	}
-	if len(ranks) <= sim.ListedRanks {
-		for rank := range ranks {
-			line(fmt.Sprint(rank), finish[rank].Ticks, func(k int) uint64 { return ranks[rank].Ticks[k] })
+}
+
+// spread returns the mean, the least and the largest value of each column.
+func spread(rows []partRow) []partRow {
+	mean, least, most := partRow{label: "mean"}, rows[0], rows[0]
+	least.label, most.label = "min", "max"
+	var time wide
+	var sums [parts]wide
+	for i := range rows {
+		r := &rows[i]
+		time.add(r.time)
+		least.time, most.time = min(least.time, r.time), max(most.time, r.time)
+		for k, ticks := range r.ticks {
+			sums[k].add(ticks)
+			least.ticks[k], most.ticks[k] = min(least.ticks[k], ticks), max(most.ticks[k], ticks)
 		}
-		return
 	}
-	for _, row := range []struct {
-		label string
-		of    func(values func(rank int) uint64) uint64
-	}{
-		{"mean", func(values func(rank int) uint64) uint64 {
-			sum := new(big.Int)
-			for rank := range ranks {
-				sum.Add(sum, new(big.Int).SetUint64(values(rank)))
-			}
-			return sum.Div(sum, big.NewInt(int64(len(ranks)))).Uint64()
-		}},
-		{"min", func(values func(rank int) uint64) uint64 {
-			least := uint64(math.MaxUint64)
-			for rank := range ranks {
-				least = min(least, values(rank))
-			}
-			return least
-		}},
-		{"max", func(values func(rank int) uint64) uint64 {
-			most := uint64(0)
-			for rank := range ranks {
-				most = max(most, values(rank))
-			}
-			return most
-		}},
-	} {
-		line(row.label, row.of(func(rank int) uint64 { return finish[rank].Ticks }), func(k int) uint64 {
-			return row.of(func(rank int) uint64 { return ranks[rank].Ticks[k] })
-		})
+	n := uint64(len(rows))
+	mean.time = time.over(n)
+	for k := range sums {
+		mean.ticks[k] = sums[k].over(n)
 	}
+	return []partRow{mean, least, most}
+}
+
+// wide is a sum of ticks.
+type wide struct{ high, low uint64 }
+
+func (w *wide) add(ticks uint64) {
+	var carry uint64
+	w.low, carry = bits.Add64(w.low, ticks, 0)
+	w.high += carry
+}
+
+// over returns the mean of n addends.
+func (w *wide) over(n uint64) uint64 {
+	mean, _ := bits.Div64(w.high, w.low, n)
+	return mean
+}
+
+// picoseconds returns the sum of ticks of the given unit in picoseconds.
+func (w *wide) picoseconds(unit dag.Time) *big.Int {
+	ps := new(big.Int).SetUint64(w.high)
+	ps.Add(ps.Lsh(ps, 64), new(big.Int).SetUint64(w.low))
+	return ps.Mul(ps, big.NewInt(int64(unit)))
 }

@@ -51,17 +51,25 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestOrderedIntervals compares the union of intervals, added in nearly the right order, with a count of every tick.
+// TestOrderedIntervals compares the union of intervals, added in nearly the right order or in any, with a count of every
+// tick.
 func TestOrderedIntervals(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
+	coded, late := 0, 0
+	for range 400 {
 		var s intervals
 		covered := make(map[int]bool)
-		at, spread := 0, 1+r.IntN(60)
+		at, spread, pace := 0, 1+r.IntN(60), 1+r.IntN(12)
+		if r.IntN(8) == 0 {
+			spread = 2000 // any order
+		}
 		for range r.IntN(600) {
-			at += r.IntN(5)
+			at += r.IntN(pace)
 			start := max(0, at-r.IntN(spread))
 			end := start + r.IntN(4)
+			if r.IntN(20) == 0 {
+				end += r.IntN(60)
+			}
 			s.add(uint64(start), uint64(end))
 			for k := start; k < end; k++ {
 				covered[k] = true
@@ -71,10 +79,24 @@ func TestOrderedIntervals(t *testing.T) {
 		if all != uint64(len(covered)) || outside != all {
 			t.Fatalf("a union of %d, %d of it beside nothing, expected %d", all, outside, len(covered))
 		}
-		for k := 1; k < len(s.all); k++ {
-			if s.all[k].start <= s.all[k-1].end {
-				t.Fatalf("intervals %v and %v touch or are out of order", s.all[k-1], s.all[k])
-			}
+		if s.old != nil {
+			coded, late = coded+len(s.old.chunks), late+len(s.old.late)
 		}
+		union := s.read()
+		for before := union.next(); before.end > 0; {
+			i := union.next()
+			if i.end > 0 && i.start <= before.end {
+				t.Fatalf("intervals %v and %v touch or are out of order", before, i)
+			}
+			for k := before.start; k < before.end; k++ {
+				if !covered[int(k)] {
+					t.Fatalf("interval %v covers %d, which no added one does", before, k)
+				}
+			}
+			before = i
+		}
+	}
+	if coded < 300 || late < 300 {
+		t.Errorf("%d chunks and %d late intervals test nothing", coded, late)
 	}
 }

@@ -397,7 +397,7 @@ func namesOf[T any](list []T, identity func(*T) string) []string {
 }
 
 // numbering are the names of members that number the elements of a list.
-var numbering = []string{"rank", "job", "flow", "vc"}
+var numbering = []string{"rank", "job", "step", "flow", "vc"}
 
 // identity joins the values that identify an object of a list; "" if it has none.
 func identity(n *conf.Node) string {

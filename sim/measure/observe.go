@@ -15,7 +15,10 @@ type Observer interface {
 // Run runs a replay with observers, which add to the result in order. An error of the run takes precedence over one of
 // the timeline.
 func Run(replay sim.Replay, o sim.RunOptions, observers ...Observer) (*sim.Result, error) {
-	if len(observers) > 0 {
+	switch {
+	case len(observers) == 1 && o.Timeline == nil:
+		o.Timeline = observers[0]
+	case len(observers) > 0:
 		o.Timeline = &fanOut{observers: observers, next: o.Timeline}
 	}
 	r, err := replay.Run(o)

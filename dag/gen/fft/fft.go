@@ -65,6 +65,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		Ranks: p.Rows * p.Columns,
 		Comms: p.comms(),
 		Kinds: []dag.Kind{dag.Calc, dag.Coll},
+		Steps: p.Iterations,
 		Count: func(int) (ops, deps int64) { return total, total },
 		Fill:  func(rank int, b *dag.RankBuilder) { p.fill(rank, stages, b) },
 	})
@@ -200,7 +201,8 @@ func (p *Params) fill(rank int, stages []stage, b *dag.RankBuilder) {
 			b.Requires(i, i-1)
 		}
 	}
-	for range p.Iterations {
+	for n := range p.Iterations {
+		b.Step(int32(n + 1))
 		for i := range stages {
 			s := &stages[i]
 			add(dag.Op{Kind: dag.Calc, Duration: s.time, Flops: s.flops})

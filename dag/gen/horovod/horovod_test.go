@@ -61,7 +61,9 @@ func TestCertain(t *testing.T) {
 			t.Fatalf("rank %d has %d ops, expected %d", rank, r.Len(), 6*len(layer))
 		}
 		for i := range r.Len() {
-			if got, want := r.Op(i), layer[i%len(layer)]; got != want {
+			want := layer[i%len(layer)]
+			want.Step = int32(i/(2*len(layer))) + 1 // a batch has two layers
+			if got := r.Op(i); got != want {
 				t.Errorf("rank %d op %d is %+v, expected %+v", rank, i, got, want)
 			}
 			if deps := r.Deps.Of(i); i == 0 && len(deps) != 0 || i > 0 && (len(deps) != 1 || deps[0] != 1) {

@@ -45,6 +45,9 @@ func NewSource(p Params, seed int64) (*Source, error) {
 		Comms: []dag.Comm{dag.World(p.Workers)}, Ranks: p.Workers, Ops: int64(s.ops) * int64(p.Workers),
 		Kinds: []dag.Kind{dag.Calc, dag.Coll}, Batches: s.divide(),
 	}
+	if p.Batches > 1 {
+		s.header.Steps = int32(p.Batches)
+	}
 	return s, nil
 }
 
@@ -106,6 +109,9 @@ func (s *Source) blank() *dag.Rank {
 		r.Deps.Off[i] = 1
 		r.Deps.End[i+1] = uint32(i + 1)
 	}
+	if s.header.Steps > 0 {
+		r.Step = s.steps()
+	}
 	next := 0
 	collective := func(kind dag.Subkind) {
 		r.Kind[next], r.Subkind[next] = dag.Coll, kind
@@ -122,6 +128,18 @@ func (s *Source) blank() *dag.Rank {
 		collective(dag.Allreduce)
 	}
 	return r
+}
+
+// steps returns the batch of each op, from 1.
+func (s *Source) steps() (column dag.Narrow) {
+	steps := make([]int32, 0, s.ops)
+	for i, n := range s.iterations {
+		for range opsOf(n) {
+			steps = append(steps, int32(i/s.p.Layers)+1)
+		}
+	}
+	column.SetRange(0, steps)
+	return column
 }
 
 // fill sets the data of worker w.

@@ -41,6 +41,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		Context: p.Context,
 		Comms:   pl.layout.comms,
 		Kinds:   kinds,
+		Steps:   p.Steps,
 		Count: func(rank int) (ops, deps int64) {
 			c := &counts[pl.layout.place(rank)[Pipeline]]
 			return int64(c.ops), int64(c.deps)

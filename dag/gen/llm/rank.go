@@ -45,6 +45,9 @@ func (w *writer) write() {
 	w.calcs, w.coll, w.stored, w.updated, w.ended = -1, -1, -1, -1, [2]int{-1, -1}
 	w.units = w.p.units(w.at[Pipeline])
 	for w.step = range w.p.Steps {
+		if w.b != nil {
+			w.b.Step(int32(w.step + 1))
+		}
 		w.writeStep()
 	}
 }

@@ -48,6 +48,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		Title: fmt.Sprintf("nbody, %d ranks, %d bodies each, %d steps", p.Ranks, p.Bodies, p.Steps),
 		Ranks: p.Ranks,
 		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
+		Steps: p.Steps,
 		Count: func(int) (int64, int64) { return ops, 3 * ops },
 		Fill:  p.fill,
 	})
@@ -89,7 +90,8 @@ func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	bytes := p.Bodies * p.BodyBytes
 	forces := dag.Time(p.Bodies*p.Bodies) * p.Interaction
 	update := none
-	for range p.Steps {
+	for step := range p.Steps {
+		b.Step(int32(step + 1))
 		// Ops after which the current bodies have arrived, and after which the other buffer is free.
 		there, sent, computed := update, none, none
 		for shift := range p.Ranks {

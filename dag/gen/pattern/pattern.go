@@ -69,6 +69,7 @@ func NewSource(name string, p Params) (*rankwise.Source, error) {
 		Ranks:   p.Ranks,
 		Context: p.Context,
 		Kinds:   m.kinds(),
+		Steps:   p.Iterations,
 		Count:   m.count,
 		Make:    m.rank,
 	})

@@ -30,6 +30,13 @@ func repeat(s *collective.Schedule, iterations int, compute dag.Time, other *dag
 	}
 	r.Deps = repeatedDeps(r.Deps, exits, iterations, &other.Deps)
 	r.Kind = repeated(r.Kind, n, other.Kind)
+	if r.Step = other.Step; iterations > 1 && r.Step.Len() == 0 {
+		steps := make([]int32, n)
+		for i := range steps {
+			steps[i] = int32(i/period) + 1
+		}
+		r.Step.SetRange(0, steps)
+	}
 	return r
 }
 

@@ -18,6 +18,7 @@ type Model struct {
 	Ranks int
 	Comms []dag.Comm // nil: the communicator of all ranks
 	Kinds []dag.Kind // kinds that the ops may have
+	Steps int        // number of steps that the ops may have; a single step is not marked
 
 	// Count returns the number of ops of a rank, and an upper bound on its dependencies on ends of ops.
 	Count func(rank int) (ops, deps int64)
@@ -74,6 +75,9 @@ func NewSource(m Model) (*Source, error) {
 	s := &Source{m: m, counts: counts}
 	h := &s.header
 	*h = dag.Header{Meta: dag.Meta{Title: m.Title}, Comms: m.Comms, Ranks: m.Ranks, Kinds: m.Kinds, Stable: true}
+	if m.Steps > 1 {
+		h.Steps = int32(m.Steps)
+	}
 	var b dag.Batch
 	for rank, n := range counts {
 		if n.ops > dag.MaxOps || n.deps > dag.MaxDeps {
@@ -135,6 +139,9 @@ func (s *Source) rank(rank int) (dag.Rank, error) {
 	b.Reserve(int(s.counts[rank].ops), int(s.counts[rank].deps))
 	s.m.Fill(rank, &b)
 	r := b.Rank()
+	if s.header.Steps == 0 {
+		r.Step = dag.Narrow{}
+	}
 	if err := b.Err(); err != nil {
 		return dag.Rank{}, fmt.Errorf("rank %d: %w", rank, err)
 	}

@@ -64,6 +64,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		Title: fmt.Sprintf("stencil, grid %s, %d neighbours, %d iterations", p.grid(), len(neighbours), p.Iterations),
 		Ranks: ranks,
 		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
+		Steps: p.Iterations,
 		Count: func(rank int) (ops, deps int64) {
 			messages := int64(len(p.messages(rank, neighbours, 1)) + len(p.messages(rank, neighbours, -1)))
 			n := int64(p.Iterations)
@@ -203,6 +204,7 @@ func (p *Params) messages(rank int, neighbours []neighbour, sign int) []message 
 func (p *Params) fill(rank int, neighbours []neighbour, b *dag.RankBuilder) {
 	sends, recvs := p.messages(rank, neighbours, 1), p.messages(rank, neighbours, -1)
 	for i := range p.Iterations {
+		b.Step(int32(i + 1))
 		calc := b.Calc(p.Compute)
 		if i > 0 {
 			before := max(1, len(sends)+len(recvs)) // the exchange, or the computation if there is no exchange

@@ -57,6 +57,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 			p.Z, p.Iterations),
 		Ranks: p.GridX * p.GridY,
 		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv, dag.Coll},
+		Steps: p.Iterations,
 		Count: p.count,
 		Fill:  p.fill,
 	})
@@ -162,7 +163,8 @@ func (p *Params) count(rank int) (ops, deps int64) {
 // fill appends the ops of a rank.
 func (p *Params) fill(rank int, b *dag.RankBuilder) {
 	last := -1 // the previous computation or collective
-	for range p.Iterations {
+	for i := range p.Iterations {
+		b.Step(int32(i + 1))
 		for octant := range octants {
 			upX, upY := p.upstream(rank, octant)
 			downX, downY := p.downstream(rank, octant)

@@ -26,7 +26,7 @@ func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank) {
 	}
 	t.rank.Subkind = memory.Subkind[:0] // grows up to the last marker
 	t.rest.Reset(&t.rank, source, dag.FieldKind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm,
-		dag.FieldDuration, dag.FieldStream, dag.FieldNIC, dag.FieldJob)
+		dag.FieldDuration, dag.FieldStream, dag.FieldNIC, dag.FieldJob, dag.FieldStep)
 }
 
 // zeros returns n zeros, in the memory of s if it is large enough.
@@ -39,7 +39,7 @@ func zeros[S ~[]E, E any](s S, n uint32) S {
 	return s
 }
 
-// add appends an op with the stream, NIC and job of op i of the source.
+// add appends an op with the stream, NIC, job and step of op i of the source.
 func (t *rankWriter) add(kind dag.Kind, i int) {
 	r, s, n := &t.rank, t.source, t.n
 	r.Kind[n] = kind
@@ -52,6 +52,9 @@ func (t *rankWriter) add(kind dag.Kind, i int) {
 	}
 	if job := s.Job.At(i); job != 0 {
 		r.Job.Set(n, job)
+	}
+	if step := s.Step.At(i); step != 0 {
+		r.Step.Set(n, step)
 	}
 	t.n++
 }

@@ -80,6 +80,7 @@ func (f *feed) write() error {
 			last++
 		}
 		f.SetJob(r.Job.At(first))
+		f.SetStep(r.Step.At(first))
 		start := f.Base()
 		if f.isEvent(r, first, last) {
 			f.kernel(r, first, last, base)

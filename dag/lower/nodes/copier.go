@@ -169,6 +169,7 @@ func (c *copier) Feed() func(rank int, w *Writer) error {
 		base := w.Base()
 		for i, kind := range r.Kind {
 			w.SetJob(r.Job.At(i))
+			w.SetStep(r.Step.At(i))
 			w.copyOp(c, int32(rank), r, i, kind)
 			for _, off := range r.Deps.Of(i) {
 				w.Require(base + int32(i) - off)

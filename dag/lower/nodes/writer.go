@@ -27,7 +27,7 @@ type Writer struct {
 
 	// State of the current old rank.
 	me, place     int32 // place is its index among the old ranks of its node
-	job           int32
+	job, step     int32
 	stream, nic   int32 // offsets of its streams and NICs
 	streams, nics int32 // number of streams and NICs of the new rank so far
 
@@ -80,6 +80,9 @@ func (w *Writer) Counting() bool { return !w.filling }
 // SetJob sets the job of the next ops.
 func (w *Writer) SetJob(job int32) { w.job = job }
 
+// SetStep sets the step of the next ops.
+func (w *Writer) SetStep(step int32) { w.step = step }
+
 // Base returns the number of the next op.
 func (w *Writer) Base() int32 { return int32(w.counts.ops) }
 
@@ -130,7 +133,7 @@ func zeros[S ~[]E, E any](s S, n int) S {
 
 // source starts the ops of an old rank.
 func (w *Writer) source(rank int32) {
-	w.me, w.job = rank, 0
+	w.me, w.job, w.step = rank, 0, 0
 	w.place = w.layout.place[rank]
 	w.stream, w.nic = 0, 0
 	if w.place > 0 && w.layout.options.OwnNICs {
@@ -170,6 +173,9 @@ func (w *Writer) add(kind dag.Kind, stream int32) int32 {
 	w.rank.Stream.Set(int(op), stream)
 	if w.job != 0 {
 		w.rank.Job.Set(int(op), w.job)
+	}
+	if w.step != 0 {
+		w.rank.Step.Set(int(op), w.step)
 	}
 	return op
 }
@@ -358,7 +364,7 @@ func (w *Writer) addFirst() {
 func (w *Writer) addLast() {
 	w.close()
 	n := w.Base()
-	w.job, w.stream = 0, 0
+	w.job, w.step, w.stream = 0, 0, 0
 	last := w.Calc(0, 0)
 	for op := range n {
 		if int(op>>6) >= len(w.awaited) || w.awaited[op>>6]&(1<<(op&63)) == 0 {

@@ -86,7 +86,7 @@ func (l *lowering) copy(h *host, i int) {
 	if h.rest == nil {
 		h.rest = new(dag.Copier)
 		h.rest.Reset(r, h.source, dag.FieldKind, dag.FieldBytes, dag.FieldPeer, dag.FieldTag, dag.FieldComm,
-			dag.FieldStream, dag.FieldNIC, dag.FieldJob)
+			dag.FieldStream, dag.FieldNIC, dag.FieldJob, dag.FieldStep)
 	}
 	if !h.rest.Copy(n, i) {
 		l.fail("4 GiB of names or attributes, expected less")

@@ -33,8 +33,8 @@ type writer struct {
 
 	ops, deps int64 // counts so far
 
-	job, stream, nic, host int32 // of the op being lowered
-	special                bool  // job, stream, nic or comm is not 0
+	job, step, stream, nic, host int32 // of the op being lowered
+	special                      bool  // job, step, stream, nic or comm is not 0
 }
 
 // rankWriter is a rank being written.
@@ -68,11 +68,12 @@ func (w *writer) fail(format string, args ...any) {
 	}
 }
 
-// standFor sets the fields of the next ops, which replace op i of r: its job, and for ops on the host also its stream
-// and NIC.
+// standFor sets the fields of the next ops, which replace op i of r: its job and step, and for ops on the host also its
+// stream and NIC.
 func (w *writer) standFor(r *dag.Rank, i int, host int32) {
 	w.job, w.stream, w.nic, w.host = r.Job.At(i), r.Stream.At(i), r.NIC.At(i), host
-	w.special = w.job|w.stream|w.nic|w.comm != 0
+	w.step = r.Step.At(i)
+	w.special = w.job|w.step|w.stream|w.nic|w.comm != 0
 }
 
 // add appends an op.
@@ -98,6 +99,7 @@ func (w *writer) add(rank int32, kind dag.Kind) (op int32) {
 func (w *writer) distinguish(rank, op int32, kind dag.Kind) {
 	r, i := &w.ranks[rank].rank, int(op)
 	r.Job.Set(i, w.job)
+	r.Step.Set(i, w.step)
 	if rank == w.host {
 		r.Stream.Set(i, w.stream)
 		r.NIC.Set(i, w.nic)

@@ -30,6 +30,7 @@ type loaded struct {
 	trace    *dag.Trace       // as compiled; nil if it is not in memory
 	parts    []measure.Part   // merged traces, with --trace
 	jobs     *measure.Jobs    // nil for a single job
+	steps    *measure.Steps   // with --breakdown; nil: the trace has none
 	measured measure.Measured // recorded times, with --compare
 	ideal    sim.Clock        // makespan without network; 0: unknown
 	close    func()           // closes the input
@@ -178,11 +179,7 @@ func (r *run) compileWhole(l *loaded, trace *dag.Trace) error {
 	if l.ops != before {
 		r.p.Explain("%s: lowered %d ops to %d", l.name, before, l.ops)
 	}
-	observed := &timedSource{Source: source}
-	if l.jobs != nil {
-		observed.observe = l.jobs.Observe
-	}
-	lowering, compiling, err := r.compile(l, observed, h)
+	lowering, compiling, err := r.compile(l, &timedSource{Source: source}, h)
 	if err != nil {
 		if l.ops != before {
 			err = fmt.Errorf("with its collectives lowered, %w", err)
@@ -251,6 +248,10 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 			r.p.Explain("no lower bound: %v", err)
 		}
 	}
+	if r.breaksDown() {
+		l.steps = measure.NewSteps(h.Meta, h.Ranks)
+	}
+	source.jobs, source.steps = l.jobs, l.steps
 	began := time.Now()
 	if l.replay, err = r.backend.Compile(source, r.env); err != nil {
 		return 0, 0, err
@@ -268,26 +269,32 @@ func (r *run) compile(l *loaded, source *timedSource, h *dag.Header) (reading, c
 // timedSource is a source that measures the time of reading.
 type timedSource struct {
 	dag.Source
-	observe func(first int, ranks []*dag.Rank) error // receives all ranks read; may be nil
-	reading atomic.Int64                             // total of all readers in nanoseconds
+	jobs    *measure.Jobs  // receive all ranks read, as steps do; may be nil
+	steps   *measure.Steps // may be nil
+	reading atomic.Int64   // total of all readers in nanoseconds
 }
 
-// ReadAll reads the whole trace without calling observe.
+// ReadAll reads the whole trace without observing it.
 func (s *timedSource) ReadAll() (*dag.Trace, error) {
 	return dag.ReadAll(s.Source)
 }
 
 func (s *timedSource) NewReader(columns dag.Columns) dag.Reader {
-	if s.observe != nil {
+	if s.jobs != nil {
 		columns = dag.All
+	} else if s.steps != nil {
+		columns = max(columns, dag.Stepped)
 	}
 	read := s.Source.NewReader(columns)
 	return func(b dag.Batch) ([]*dag.Rank, error) {
 		start := time.Now()
 		ranks, err := read(b)
 		s.reading.Add(int64(time.Since(start)))
-		if err == nil && s.observe != nil {
-			err = s.observe(b.First, ranks)
+		if err == nil && s.steps != nil {
+			s.steps.Observe(b.First, ranks)
+		}
+		if err == nil && s.jobs != nil {
+			err = s.jobs.Observe(b.First, ranks)
 		}
 		return ranks, err
 	}

@@ -194,8 +194,8 @@ func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) 
 	if l.jobs != nil {
 		all = append(all, l.jobs.Recorder())
 	}
-	if r.o.breakdown || r.o.outputs.Wants(report.Breakdown) {
-		all = append(all, measure.Breakdown(l.jobs))
+	if r.breaksDown() {
+		all = append(all, measure.Breakdown(l.jobs, l.steps))
 	}
 	if r.o.outputs.Wants(report.Traffic) {
 		all = append(all, measure.Traffic())
@@ -209,6 +209,11 @@ func (r *run) observers(l *loaded, accesses io.Writer) (all []measure.Observer) 
 		all = append(all, l.measured.Compare(l.parts))
 	}
 	return all
+}
+
+// breaksDown reports whether the result has a breakdown.
+func (r *run) breaksDown() bool {
+	return r.o.breakdown || r.o.outputs.Wants(report.Breakdown)
 }
 
 // createAccesses creates the file of storage accesses, nil without --accesses.

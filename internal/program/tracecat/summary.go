@@ -27,6 +27,7 @@ type summary struct {
 	HostOps    int64            `json:"host_ops,omitempty"` // ops that run on the host processor
 	Comms      []comm           `json:"communicators"`
 	Jobs       []string         `json:"jobs,omitempty"`
+	Steps      int32            `json:"steps,omitempty"`
 	Nodes      []int32          `json:"nodes,omitempty"` // per rank; empty if rank i is on node i
 	Attrs      any              `json:"attrs,omitempty"`
 	Provenance []dag.Provenance `json:"provenance"`
@@ -51,7 +52,7 @@ func summarize(r *cli.Read) *summary {
 	t := r.Trace
 	s := &summary{
 		Input: r.Name, Format: r.Format.Name, Title: t.Title, Stats: dag.Summarize(t),
-		Comms: make([]comm, len(t.Comms)), Jobs: t.Jobs, Nodes: t.Nodes,
+		Comms: make([]comm, len(t.Comms)), Jobs: t.Jobs, Steps: t.Steps, Nodes: t.Nodes,
 		Provenance: append([]dag.Provenance{}, t.Provenance...), Storage: dag.SummarizeIO(t),
 	}
 	for i := range t.Ranks {
@@ -110,6 +111,9 @@ func (s *summary) writeCounts(t textTable, all bool) {
 	}
 	if st.Jobs > 1 || len(s.Jobs) > 0 {
 		t.row("jobs", "%d: %s", st.Jobs, plain(strings.Join(s.Jobs, ", ")))
+	}
+	if s.Steps > 0 {
+		t.row("steps", "%d", s.Steps)
 	}
 	t.row("ops", "%d", st.Ops)
 	for k, n := range st.Kinds {
