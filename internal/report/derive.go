@@ -151,6 +151,9 @@ func deriveLinks(root value) map[string]any {
 	links := map[string]any{"columns": table.get("columns").of, "rows": busy}
 	if !table.get("shown").known { // all of them
 		links["all"], links["used"] = len(rows), used
+		if all := root.get("network", "links").number(); all > 0 && table.pointer == "/ports" {
+			links["all"] = int64(2 * all) // the table lists ports with traffic
+		}
 	}
 	return links
 }

@@ -152,7 +152,8 @@ type plan struct {
 	switches int       // the first switch
 	apart    float64   // smallest distance of switches
 	near     float64   // smallest distance of nodes
-	arcs     bool      // links past other nodes of their row or column are arcs
+	// Links past other nodes of their row or column are arcs.
+	rows, columns bool
 }
 
 // topology draws a network.
@@ -179,7 +180,7 @@ func topology(network value) *drawing {
 		}
 	}
 	d.height = int(slices.Max(d.y)) + 32
-	d.arcs = layout != "groups"
+	d.rows, d.columns = layout != "groups", layout == "grid"
 	d.apart, d.near = d.nearest(d.switches), d.nearest(0)
 	d.links(network)
 	d.nodes(nodes, layout)
@@ -247,8 +248,8 @@ func numberText(v value, u unit) string {
 func (d *plan) path(from, to int) string {
 	x, y, dx, dy := d.x[from], d.y[from], d.x[to]-d.x[from], d.y[to]-d.y[from]
 	length := math.Hypot(dx, dy)
-	level := math.Abs(dx) < 0.1 || math.Abs(dy) < 0.1
-	if from < d.switches || to < d.switches || !d.arcs || !level || length < 1.4*d.apart {
+	level := d.columns && math.Abs(dx) < 0.1 || d.rows && math.Abs(dy) < 0.1
+	if from < d.switches || to < d.switches || !level || length < 1.4*d.apart {
 		return fmt.Sprintf("M%s %sL%s %s", at(x), at(y), at(d.x[to]), at(d.y[to]))
 	}
 	bend := min(36, 0.2*length) / length

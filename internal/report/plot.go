@@ -64,6 +64,8 @@ var plots = []plotKind{
 		needs: "a load without a deadlock", draw: drawLatency},
 	{name: "sweep", title: "a measure over the axes of a sweep", of: ofSweep,
 		needs: "a point with a result", draw: drawSweep},
+	{name: "topology", title: "the network with the utilization of its links", of: ofRun, wants: Figures,
+		needs: "a network of the packet or flit backend with at most 2,000 links", draw: drawTopology},
 	{name: "matrix", title: "bytes from rank to rank", of: ofRun | ofTrace, wants: Traffic,
 		needs: "messages between ranks", draw: drawMatrix},
 	{name: "fct", title: "distribution of flow completion times", of: ofRun, wants: Figures,

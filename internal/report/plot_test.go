@@ -137,6 +137,11 @@ func samples(t *testing.T) map[string][]*Report {
 		"matrix":   append(slices.Clone(odd[1:3]), big, idle, trace),
 		"fct":      {flows},
 		"slowdown": {flows},
+		"topology": {reportOf(t, Simulation, `{"network":{"layout":"rows","links":3,"max_use":0.5,"nodes":{"columns":["node",`+
+			`"kind","x","y"],"rows":[["host0","host",0.25,1],["host1","host",0.75,1],["</text>","switch",0.25,0],`+
+			`["b","switch",0.5,0],["c","switch",0.75,0]]},"drawn":{"columns":["link","from","to","rate_bits_s","bytes",`+
+			`"back_bytes","use","back_use"],"rows":[["host0-a",0,2,1,10,null,0.5,null],["a-c",2,4,1,5,6,0.1,0.2],`+
+			`["host1-c",1,4,1,0,0,0,0],["bad",1,99,1,0,0,0,0]]}}}`)},
 		"queues": {reportOf(t, Simulation, `{"queues":{"interval_ps":1000,"ports":[{"port":"tor0->host1","bytes":[0,5,3000],`+
 			`"ecn_min_bytes":10000,"ecn_max_bytes":20000},{"port":"a","bytes":[7]}]}}`)},
 		"ports":    {flows, packet, large},
