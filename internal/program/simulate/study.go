@@ -57,7 +57,7 @@ func newEngine(p *cli.Program, o *options, reg *registries, args []string) *engi
 
 // runStudy runs the study of --study.
 func runStudy(p *cli.Program, o *options, reg *registries, args []string) error {
-	r := &run{p: p, o: o}
+	r := &run{p: p, o: o, kind: &sim.Kind{}} // the points have their backends
 	if err := r.checkSweep(); err != nil {
 		return err
 	}
