@@ -92,17 +92,17 @@ func (s *Slurm) check() (options []string, err error) {
 func sbatchOptions(text string) ([]string, error) {
 	words, err := split(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("options of sbatch: %w", err)
 	}
 	if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
-		return nil, fmt.Errorf("expected options such as --time=1:00:00, found %q", words[0])
+		return nil, fmt.Errorf("options of sbatch: expected options such as --time=1:00:00, found %q", words[0])
 	}
 	for _, word := range words {
 		name, _, _ := strings.Cut(word, "=")
 		if slices.Contains([]string{"--array", "--wrap", "--dependency", "--"}, name) ||
 			strings.HasPrefix(word, "-a") || strings.HasPrefix(word, "-d") || strings.Contains(word, "\x00") {
-			return nil, fmt.Errorf("%q: expected an option that fits both the array and the merge; the script sets "+
-				"--array and --dependency", word)
+			return nil, fmt.Errorf("options of sbatch: %q: expected an option that fits both the array and the merge; "+
+				"the script sets --array and --dependency", word)
 		}
 	}
 	return words, nil

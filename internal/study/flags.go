@@ -204,8 +204,15 @@ func (f *Flags) check(args []string) error {
 		return cli.Usagef("-o: expected a folder, found standard output")
 	case (f.partial || f.wait) && !f.merge:
 		return cli.Usagef("--partial and --wait need --merge")
-	case f.slurm < 0 || f.kubernetes < 0 || f.atMost < 0:
+	case f.slurm < 1 && f.flags.Changed("slurm") || f.kubernetes < 1 && f.flags.Changed("kubernetes") ||
+		f.atMost < 1 && f.flags.Changed("at-most"):
 		return cli.Usagef("--slurm, --kubernetes and --at-most: expected a number above 0")
+	case f.sbatch != "" && f.slurm == 0:
+		return cli.Usagef("--sbatch needs --slurm")
+	case f.image+f.volume != "" && f.kubernetes == 0:
+		return cli.Usagef("--image and --volume need --kubernetes")
+	case f.atMost > 0 && f.slurm+f.kubernetes == 0:
+		return cli.Usagef("--at-most needs --slurm or --kubernetes")
 	}
 	return nil
 }
@@ -555,31 +562,33 @@ func (f *Flags) submit(p *cli.Program, plan *Plan) error {
 		return err
 	}
 	defer out.Close()
-	count := max(f.slurm, f.kubernetes)
 	task := []string{"simulate", "--study", f.File, "-o", f.folder, "-q"}
+	if f.retry {
+		task = append(task, "--retry-failed")
+	}
 	merge := []string{"simulate", "--study", f.File, "-o", f.folder, "--merge"}
 	if f.kubernetes > 0 {
-		k := cluster.Kubernetes{Name: plan.Study.Name, Count: count, Task: task, Merge: append(merge, "--wait"),
+		k := cluster.Kubernetes{Name: plan.Study.Name, Count: f.kubernetes, Task: task, Merge: append(merge, "--wait"),
 			AtMost: f.atMost, Image: f.image, Volume: f.volume}
 		if err := k.Write(out); err != nil {
-			return err
+			return cli.Usagef("--kubernetes: %v", err)
 		}
 		return out.Commit()
 	}
-	var left []int
-	for shard := range count {
-		todo, _, err := f.todo(plan, cluster.Shard{Index: shard, Count: count})
-		if err != nil {
-			return err
-		}
-		if slices.Contains(todo, true) {
-			left = append(left, shard)
+	todo, _, err := f.todo(plan, cluster.Shard{Index: 0, Count: 1})
+	if err != nil {
+		return err
+	}
+	left := make(map[int]bool)
+	for place, run := range plan.byID() {
+		if todo[run] {
+			left[place%f.slurm] = true
 		}
 	}
-	s := cluster.Slurm{Name: plan.Study.Name, Count: count, Left: left, Task: task, Merge: merge,
-		Logs: filepath.Join(f.folder, "log"), AtMost: f.atMost, Options: f.sbatch}
+	s := cluster.Slurm{Name: plan.Study.Name, Count: f.slurm, Left: slices.Sorted(maps.Keys(left)), Task: task,
+		Merge: merge, Logs: filepath.Join(f.folder, "log"), AtMost: f.atMost, Options: f.sbatch}
 	if err := s.Write(out); err != nil {
-		return err
+		return cli.Usagef("--slurm: %v", err)
 	}
 	return out.Commit()
 }
