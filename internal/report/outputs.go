@@ -128,9 +128,6 @@ func (o *Outputs) WriteKept(all []Kept) error {
 		}
 		return o.WritePoints()
 	case ofSeveral:
-		if len(o.Plots.Files) > 0 {
-			return fmt.Errorf("--plot draws one result, found %d", len(all))
-		}
 		r, err := Compare(all)
 		if err != nil {
 			return err

@@ -68,7 +68,9 @@ var plots = []plotKind{
 		needs: "a network of the packet or flit backend with at most 2,000 links", draw: drawTopology},
 	{name: "matrix", title: "bytes from rank to rank", of: ofRun | ofTrace, wants: Traffic,
 		needs: "messages between ranks", draw: drawMatrix},
-	{name: "fct", title: "distribution of flow completion times", of: ofRun, wants: Figures,
+	{name: "sweep", title: "a measure of each result", of: ofSeveral, needs: "a result with a makespan",
+		draw: drawResults},
+	{name: "fct", title: "distribution of flow completion times", of: ofRun | ofSeveral, wants: Figures,
 		with: []string{"packet"}, needs: "flows", draw: drawFCT},
 	{name: "slowdown", title: "percentiles of slowdowns by size of the flow", of: ofRun, wants: Figures,
 		with: []string{"packet"}, needs: "flows", draw: drawSlowdown},
@@ -208,7 +210,7 @@ func kindNames(of subject) (names []string) {
 
 // PlotPage returns the help about pictures of simulations, or of traces.
 func PlotPage(traces bool) string {
-	of, example := ofRun|ofSweep|ofLoad, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
+	of, example := ofRun|ofSweep|ofLoad|ofSeveral, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
 		"  simulate --sweep 'L=1us..10us:10' --plot sweep.pdf --plot-log x --plot-data sweep.csv x.parquet"
 	if traces {
 		of, example = ofTrace, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet"
@@ -297,11 +299,13 @@ func (p *Plots) wants(of subject) (all Feature) {
 
 // Plot writes a picture to w, and adds its numbers to data unless that is nil.
 func (r *Report) Plot(w io.Writer, f PlotFile, o *Plots, data *PlotData) error {
-	root, err := decode(r.document)
-	if err != nil {
-		return err
+	if !r.whole.known {
+		var err error
+		if r.whole, err = decode(r.document); err != nil {
+			return err
+		}
 	}
-	s := &source{Report: r, root: root, measure: f.Measure}
+	s := &source{Report: r, root: r.whole, measure: f.Measure}
 	var drawn *picture
 	for i := range plots {
 		k := &plots[i]

@@ -8,20 +8,26 @@ import (
 	"strings"
 )
 
-// drawFCT draws the distribution of flow completion times.
+// drawFCT draws the distribution of flow completion times of a result, or of several.
 func drawFCT(s *source) *picture {
-	return drawCurves(quantity{name: "flow completion time", unit: time}, "share of flows", s.curves("fct_cdf"),
-		[]string{""})
-}
-
-// curves returns a distribution function of the result, or the one that the report derives.
-func (s *source) curves(name string) []value {
-	for _, v := range []value{s.root.get(name), s.root.get("report", name)} {
-		if v.len() > 0 {
-			return []value{v}
+	results, names := []value{s.root}, []string{"flows"}
+	if s.of == ofSeveral {
+		results, names = s.root.get("results").all(), nil
+		for i := range results {
+			names = append(names, label(s.root.get("names").at(i).text()))
 		}
 	}
-	return nil
+	var curves []value
+	var have []string
+	for i, root := range results {
+		for _, v := range []value{root.get("fct_cdf"), root.get("report", "fct_cdf")} { // of the result, or derived
+			if v.len() > 0 {
+				curves, have = append(curves, v), append(have, names[i])
+				break
+			}
+		}
+	}
+	return drawCurves(quantity{name: "flow completion time", unit: time}, "share of flows", curves, have)
 }
 
 // drawAccesses draws the distribution of the latencies of storage accesses, by kind.

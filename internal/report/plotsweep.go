@@ -70,18 +70,40 @@ type pointSeries struct {
 // panel; further factors are part of the names of lines.
 func drawSweep(s *source) *picture {
 	points := s.root.get("points").all()
-	for i, m := range measures {
-		if s.measure != "" {
-			if i > 0 {
-				break
-			}
-			m = measureOf(s.measure)
-		}
-		if slices.ContainsFunc(points, func(v value) bool { return v.get(m.path...).isNumber() }) {
-			return drawMeasure(s, points, m)
-		}
+	if m, ok := s.measureIn(points); ok {
+		return drawMeasure(s, points, m)
 	}
 	return nil
+}
+
+// measureIn returns the measure to draw: the selected one, or the first of measures, if a result has it.
+func (s *source) measureIn(results []value) (m measure, ok bool) {
+	choice := measures
+	if s.measure != "" {
+		choice = []measure{measureOf(s.measure)}
+	}
+	for _, m := range choice {
+		if slices.ContainsFunc(results, func(v value) bool { return v.get(m.path...).isNumber() }) {
+			return m, true
+		}
+	}
+	return m, false
+}
+
+// drawResults draws a measure of each of several results.
+func drawResults(s *source) *picture {
+	results := s.root.get("results").all()
+	m, ok := s.measureIn(results)
+	if !ok {
+		return nil
+	}
+	b := newBars("result", quantity{m.name, m.unit, m.in})
+	for i, v := range results {
+		if of := v.get(m.path...); of.isNumber() {
+			b.add(s.root.get("names").at(i).text(), of)
+		}
+	}
+	return &picture{title: "Comparison of results", panels: []*panel{b.panel}}
 }
 
 // measureOf returns the measure of a path of names such as fct_ps.p99.

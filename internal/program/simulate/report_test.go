@@ -118,7 +118,11 @@ func TestFromResult(t *testing.T) {
 	if picture.ReplaceAllString(page("again.html"), "") != picture.ReplaceAllString(page("a.html"), "") {
 		t.Error("the page of a kept result differs from that of the run")
 	}
-	run("--report", filepath.Join(folder, "both.html"), "--from-result", kept[0], "--from-result", kept[1])
+	run("--report", filepath.Join(folder, "both.html"), "--plot", filepath.Join(folder, "both.svg"), "--from-result",
+		kept[0], "--from-result", kept[1])
+	if !strings.Contains(page("both.svg"), ">Comparison of results</text>") {
+		t.Error("the picture of two results lacks its title")
+	}
 	for _, want := range []string{`data-from="/results/1/makespan_ps"`, `>makespan_ps<`,
 		`/difference" title="1000000 ps">1\u00a0µs<`} {
 		if !strings.Contains(page("both.html"), strings.ReplaceAll(want, `\u00a0`, "\u00a0")) {
@@ -126,12 +130,12 @@ func TestFromResult(t *testing.T) {
 		}
 	}
 	for args, message := range map[string]string{
-		"--from-result " + kept[0]:                                            "--from-result needs --report or --plot",
-		"--from-result " + kept[0] + " --report x.html " + trace:              "and no trace",
-		"--from-result " + kept[0] + " --report x.html --L 1us":               "--L has no effect",
-		"--from-result " + kept[0] + " --report x.txt":                        "expected a name that ends with .html",
-		"--report " + folder + "/x.html --from-result " + trace:               "expected",
-		"--plot x.svg --from-result " + kept[0] + " --from-result " + kept[1]: "--plot draws one result, found 2",
+		"--from-result " + kept[0]:                                                  "--from-result needs --report or --plot",
+		"--from-result " + kept[0] + " --report x.html " + trace:                    "and no trace",
+		"--from-result " + kept[0] + " --report x.html --L 1us":                     "--L has no effect",
+		"--from-result " + kept[0] + " --report x.txt":                              "expected a name that ends with .html",
+		"--report " + folder + "/x.html --from-result " + trace:                     "expected",
+		"--plot ranks=x.svg --from-result " + kept[0] + " --from-result " + kept[1]: "no picture of several results",
 	} {
 		r := clitest.Run(newCommand, strings.Fields(args)...)
 		if r.Status == 0 || !strings.Contains(r.Stderr, message) {
