@@ -98,29 +98,31 @@ func (c *Command) Points(base *Run, points []Point, env *sim.Env) ([]*Run, error
 	}
 	runs := make(map[string]int) // by point
 	all := make([]*Run, len(points))
+	set, initially := backend.Params(), initial.Params()
+	keyed := set.Find("set") != nil
 	for i := range points {
 		point := &points[i]
 		r := *base
 		r.Index, r.Factors, r.Settings = point.Index, make(map[string]string), maps.Clone(r.Settings)
 		maps.Copy(r.Factors, point.Factors)
 		// A point whose values exclude each other fails later, with this error.
-		err := backend.Params().Override(point.Overrides)
+		err := set.Override(point.Overrides)
 		for k, setting := range point.Overrides {
 			text := setting.Number.RatString()
 			if err == nil {
-				text = cmp.Or(textOf(backend.Params(), setting.Name), text)
+				text = cmp.Or(textOf(set, setting.Name), text)
 			}
 			if setting.Name == "seed" && setting.Number.IsInt() {
 				r.Seed = setting.Number.Num().Int64()
 				continue
 			}
-			p := backend.Params().Find(setting.Name)
+			p := set.Find(setting.Name)
 			name := setting.Name
-			if p != nil && p.Key && backend.Params().Find("set") != nil {
+			if p != nil && p.Key && keyed {
 				name = "set." + name
 			}
 			r.Factors[point.Varied[k]], r.Settings[name] = text, text
-			if p != nil && text == defaultOf(initial.Params().Find(setting.Name)) {
+			if p != nil && text == defaultOf(initially.Find(setting.Name)) {
 				delete(r.Settings, name)
 			}
 		}

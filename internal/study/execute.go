@@ -3,7 +3,6 @@ package study
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -40,6 +39,7 @@ type Execution struct {
 	// grid, one at a time; otherwise they are concurrent.
 	Each    func(run int, line []byte, status Status, failed error) error
 	Ordered bool
+	Bare    bool        // lines lack the place of the run in the study
 	Stop    func() bool // ends the execution before the next run; nil: never
 	Done    func()      // called when a run ends; nil: none
 }
@@ -141,14 +141,23 @@ func (p *Plan) executeGroup(x *Execution, g *group, runs []int, threads int) err
 	if err := p.reidentify(g, session, runs); err != nil {
 		return err
 	}
-	work := func(run int) outcome { return p.one(x, session, run) }
+	work := func(run int) outcome {
+		o := p.one(x, session, run)
+		if o.err == nil && !x.Ordered {
+			o.err = x.Each(o.run, o.line, o.status, o.failed)
+			o.line = nil
+		}
+		return o
+	}
 	for o := range par.Ordered(slices.Values(runs), min(threads, len(runs)), 4*threads,
 		func() func(int) outcome { return work }) {
 		if o.err != nil {
 			return o.err
 		}
-		if err := x.Each(o.run, o.line, o.status, o.failed); err != nil {
-			return err
+		if x.Ordered {
+			if err := x.Each(o.run, o.line, o.status, o.failed); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -179,6 +188,13 @@ func (p *Plan) reidentify(g *group, session Session, runs []int) error {
 	if known {
 		base.Trace.Name, base.Trace.SHA256 = g.input.Name, g.input.SHA256
 	}
+	if known { // the digest is the same, and so are the identities
+		for _, run := range runs {
+			a := p.Runs[run].About
+			a.Trace, a.Warnings = base.Trace, base.Warnings
+		}
+		return nil
+	}
 	before := make(map[int]*provenance.Run, len(runs))
 	for _, run := range runs {
 		before[run] = p.Runs[run].About
@@ -191,9 +207,6 @@ func (p *Plan) reidentify(g *group, session Session, runs []int) error {
 	for _, run := range runs {
 		a, old := p.Runs[run].About, before[run]
 		a.Study, a.Replica = old.Study, old.Replica
-		if known && a.ID != old.ID {
-			return fmt.Errorf("%s: the options of run %s depend on the content of the trace", g.input.Name, old.ID)
-		}
 	}
 	return nil
 }
@@ -209,8 +222,12 @@ func (p *Plan) one(x *Execution, session Session, run int) (o outcome) {
 		return o
 	}
 	r := &p.Runs[run]
+	about := *r.About
+	if x.Bare {
+		about = bare(about)
+	}
 	var b bytes.Buffer
-	o.status, o.failed, o.err = session.Run(r.About, r.Overrides, RunOptions{Context: x.Context,
+	o.status, o.failed, o.err = session.Run(&about, r.Overrides, RunOptions{Context: x.Context,
 		Threads: p.Study.Threads, Limits: p.Study.Limits}, &b)
 	o.line = b.Bytes()
 	if o.err == nil {
@@ -227,7 +244,11 @@ func (p *Plan) failAll(x *Execution, g *group, runs []int, failed error) error {
 	for _, run := range runs {
 		var b bytes.Buffer
 		backend := backendOf(p.Study.Set, g.args)
-		if err := p.Runs[run].About.WriteLine(&b, measure.FailureOf(backend, nil, failed)); err != nil {
+		about := *p.Runs[run].About
+		if x.Bare {
+			about = bare(about)
+		}
+		if err := about.WriteLine(&b, measure.FailureOf(backend, nil, failed)); err != nil {
 			return err
 		}
 		if err := x.Each(run, b.Bytes(), Failed, failed); err != nil {

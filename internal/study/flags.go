@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -344,11 +345,11 @@ func (f *Flags) execute(p *cli.Program, r Runner, plan *Plan, threads int) error
 	var lock sync.Mutex
 	ended, failed, incomplete := 0, tally.Failed+tally.Limited, tally.Incomplete
 	err = plan.Execute(Execution{
-		Context: ctx, Engine: r, Threads: threads, Done: func() { progress.Add(1) },
+		Context: ctx, Engine: r, Threads: threads, Bare: true, Done: func() { progress.Add(1) },
 		Todo: func(run int) bool { return todo[run] }, Stop: func() bool { return stopping.Load() },
 		Each: func(run int, line []byte, status Status, failure error) error {
 			a := plan.Runs[run].About
-			if err := folder.Write(a, line); err != nil {
+			if err := folder.Write(a.ID, line, status); err != nil {
 				return err
 			}
 			lock.Lock()
@@ -484,32 +485,43 @@ func (f *Flags) mergeTables(p *cli.Program, plan *Plan, o Outputs) error {
 	var missing []string
 	versions := make(map[string]string) // a run by version
 	failed := 0
-	err := folder.Each(plan, func(run int, k *Kept) error {
+	type merged struct {
+		kept     *Kept
+		line     []byte
+		version  string
+		document tables.Document
+	}
+	read := func(run int, k *Kept) (m merged, err error) {
+		if m.kept = k; k == nil {
+			return m, nil
+		}
 		a := plan.Runs[run].About
-		if k == nil {
+		if m.line, m.version, err = place(k.Line, a); err == nil {
+			m.document, err = tables.Parse(bytes.NewReader(m.line))
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", folder.path(a.ID), err)
+		}
+		return m, err
+	}
+	err := eachOf(folder, plan, read, func(run int, m merged) error {
+		a := plan.Runs[run].About
+		if m.kept == nil {
 			missing = append(missing, fmt.Sprintf("%s (%s seed=%d)", a.ID, strings.Join(factors(a), " "), a.Seed))
 			return nil
 		}
-		if k.Error != "" {
+		if m.kept.Error != "" {
 			failed++
 		}
-		line, version, err := place(k.Line, a)
-		if err != nil {
-			return fmt.Errorf("%s: %w", folder.path(a.ID), err)
-		}
-		if versions[version] == "" {
-			versions[version] = a.ID
-		}
-		write := func(w io.Writer) error {
-			_, err := w.Write(line)
-			return err
+		if versions[m.version] == "" {
+			versions[m.version] = a.ID
 		}
 		if o.Page != nil {
-			if err := o.Page(write); err != nil {
+			if err := o.Page(func(w io.Writer) error { _, err := w.Write(m.line); return err }); err != nil {
 				return err
 			}
 		}
-		return t.AddFrom(write)
+		return t.AddParsed(m.document)
 	})
 	if err != nil {
 		return err

@@ -2,15 +2,17 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tracedag/tracedag/internal/par"
@@ -112,9 +114,14 @@ func (s *Study) hasValue(v Value) bool {
 	return len(s.Axes) == 0
 }
 
+// temporary makes names of files to rename different.
+var temporary atomic.Int64
+
 // replace writes a file that appears complete or not at all.
 func replace(name string, text []byte) error {
-	out, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	folder, base := filepath.Split(name)
+	beside := fmt.Sprintf("%s.%s.%d-%d", folder, base, os.Getpid(), temporary.Add(1))
+	out, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
@@ -123,27 +130,19 @@ func replace(name string, text []byte) error {
 		err = closing
 	}
 	if err == nil {
-		err = os.Chmod(out.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(out.Name(), name)
+		err = os.Rename(beside, name)
 	}
 	if err != nil {
-		os.Remove(out.Name())
+		os.Remove(beside)
 	}
 	return err
 }
 
-// Write stores the line of a run.
-func (f Folder) Write(a *provenance.Run, line []byte) error {
-	line, err := withoutPlace(a, line)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(line)
-	text := append(line, "sha256:"+hex.EncodeToString(sum[:])+"\n"...)
-	name := f.path(a.ID)
-	err = replace(name, text)
+// Write stores the line of a run, without its place in the study; see [Execution.Bare].
+func (f Folder) Write(id string, line []byte, status Status) error {
+	text := slices.Concat(line, trailer(line, id, status))
+	name := f.path(id)
+	err := replace(name, text)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(name), 0o777); err == nil {
 			err = replace(name, text)
@@ -152,11 +151,18 @@ func (f Folder) Write(a *provenance.Run, line []byte) error {
 	return err
 }
 
-// withoutPlace removes from a line what depends on other runs of the study: index, replica, factors and name.
-func withoutPlace(a *provenance.Run, line []byte) ([]byte, error) {
-	bare := *a
-	bare.Study, bare.Index, bare.Replica, bare.Factors = "", 0, 0, map[string]string{}
-	return describeAs(line, &bare)
+// trailer returns the line after the line of a run, which shows that the file is whole.
+func trailer(line []byte, id string, status Status) []byte {
+	sum := sha256.Sum256(line)
+	return fmt.Appendf(nil, "sha256:%x %s %s\n", sum, id, statuses[status])
+}
+
+var statuses = [...]string{Done: "done", Incomplete: "incomplete", Limited: LimitStatus, Failed: "failed"}
+
+// bare returns the description of a run without what depends on other runs of the study.
+func bare(a provenance.Run) provenance.Run {
+	a.Study, a.Index, a.Replica, a.Factors = "", 0, 0, map[string]string{}
+	return a
 }
 
 // place adds its place in a study to the line of a kept run, and returns the version of the program that ran it.
@@ -220,29 +226,21 @@ func (f Folder) Read(id string) (*Kept, error) {
 		return nil, err
 	}
 	at := bytes.IndexByte(text, '\n') + 1
-	sum := sha256.Sum256(text[:at])
-	if string(text[at:]) != "sha256:"+hex.EncodeToString(sum[:])+"\n" {
+	k := &Kept{Line: text[:at]}
+	sum := sha256.Sum256(k.Line)
+	var status string
+	if begin := fmt.Sprintf("sha256:%x %s ", sum, id); len(text)-at > len(begin) && string(text[at:at+len(begin)]) == begin {
+		status = strings.TrimSuffix(string(text[at+len(begin):]), "\n")
+	}
+	kind := slices.Index(statuses[:], status)
+	if kind < 0 || text[len(text)-1] != '\n' {
 		return nil, nil
 	}
-	var object struct {
-		Run struct {
-			ID string `json:"id"`
-		} `json:"run"`
-		Status   string `json:"status"`
-		Error    string `json:"error"`
-		Complete *bool  `json:"complete"`
-	}
-	if err := json.Unmarshal(text[:at], &object); err != nil || object.Run.ID != id {
-		return nil, nil
-	}
-	k := &Kept{Line: text[:at], Error: object.Error}
-	switch {
-	case object.Status == LimitStatus:
-		k.Status = Limited
-	case object.Error != "":
-		k.Status = Failed
-	case object.Complete != nil && !*object.Complete:
-		k.Status = Incomplete
+	if k.Status = Status(kind); k.Status == Failed || k.Status == Limited {
+		var object struct{ Error string }
+		if json.Unmarshal(k.Line, &object) == nil {
+			k.Error = cmp.Or(object.Error, "failed")
+		}
 	}
 	if info, err := os.Stat(name); err == nil {
 		k.At = info.ModTime()
@@ -295,20 +293,28 @@ type Tally struct {
 
 // Each calls do with each run of a plan and its kept form, nil if it has none, in the order of the grid.
 func (f Folder) Each(p *Plan, do func(run int, k *Kept) error) error {
+	return eachOf(f, p, func(_ int, k *Kept) (*Kept, error) { return k, nil }, do)
+}
+
+// eachOf is Folder.Each with work on each run, concurrently, before do.
+func eachOf[T any](f Folder, p *Plan, work func(run int, k *Kept) (T, error), do func(run int, t T) error) error {
 	type result struct {
-		kept *Kept
-		err  error
+		of  T
+		err error
 	}
-	work := func(run int) (r result) {
-		r.kept, r.err = f.Read(p.Runs[run].About.ID)
+	read := func(run int) (r result) {
+		k, err := f.Read(p.Runs[run].About.ID)
+		if r.err = err; err == nil {
+			r.of, r.err = work(run, k)
+		}
 		return r
 	}
 	run := 0
-	for r := range par.Ordered(par.Indices(len(p.Runs)), 8, 64, func() func(int) result { return work }) {
+	for r := range par.Ordered(par.Indices(len(p.Runs)), 8, 64, func() func(int) result { return read }) {
 		if r.err != nil {
 			return r.err
 		}
-		if err := do(run, r.kept); err != nil {
+		if err := do(run, r.of); err != nil {
 			return err
 		}
 		run++

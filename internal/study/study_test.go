@@ -255,22 +255,26 @@ func TestFolder(t *testing.T) {
 	f := Folder(filepath.Join(t.TempDir(), "results"))
 	a := &provenance.Run{Study: "s", ID: "0123456789abcdef", Index: 7, Replica: 2, Factors: map[string]string{"a": "<&>"},
 		Units: map[string]string{}, Warnings: []string{"careful"}}
-	var line strings.Builder
-	if err := a.WriteLine(&line, map[string]any{"complete": true, "makespan_ps": 1}); err != nil {
+	var line, placed strings.Builder
+	unplaced := bare(*a)
+	if err := a.WriteLine(&placed, map[string]any{"complete": true, "makespan_ps": 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unplaced.WriteLine(&line, map[string]any{"complete": true, "makespan_ps": 1}); err != nil {
 		t.Fatal(err)
 	}
 	if k, err := f.Read(a.ID); k != nil || err != nil {
 		t.Errorf("an empty folder has %v, %v", k, err)
 	}
-	if err := f.Write(a, []byte(line.String())); err != nil {
+	if err := f.Write(a.ID, []byte(line.String()), Done); err != nil {
 		t.Fatal(err)
 	}
 	k, err := f.Read(a.ID)
 	if err != nil || k == nil || k.Status != Done {
 		t.Fatalf("%v, %v", k, err)
 	}
-	if placed, _, err := place(k.Line, a); err != nil || string(placed) != line.String() {
-		t.Errorf("got %s, %v, expected %s", placed, err, line.String())
+	if got, _, err := place(k.Line, a); err != nil || string(got) != placed.String() {
+		t.Errorf("got %s, %v, expected %s", got, err, placed.String())
 	}
 	whole, err := os.ReadFile(f.path(a.ID))
 	if err != nil {

@@ -195,10 +195,28 @@ func (t *Tables) AddFrom(write func(w io.Writer) error) error {
 // Add adds a run: one JSON object, as simulate --json prints it, with the description of the run as its first member.
 // Runs are added in the order of their indices.
 func (t *Tables) Add(document io.Reader) error {
-	d, err := parse(document)
+	d, err := Parse(document)
 	if err != nil {
-		return fmt.Errorf("reading a result: %w", err)
+		return err
 	}
+	return t.AddParsed(d)
+}
+
+// Document is what the tables take from the JSON document of a run.
+type Document struct{ of *document }
+
+// Parse reads a document for [Tables.AddParsed]. It may be called concurrently.
+func Parse(text io.Reader) (Document, error) {
+	d, err := parse(text)
+	if err != nil {
+		return Document{}, fmt.Errorf("reading a result: %w", err)
+	}
+	return Document{d}, nil
+}
+
+// AddParsed is Add for a document that was read before.
+func (t *Tables) AddParsed(parsed Document) error {
+	d := parsed.of
 	if err := d.writePoint(t.points); err != nil {
 		return err
 	}

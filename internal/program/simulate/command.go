@@ -296,15 +296,15 @@ func printListing(p *cli.Program, list sim.Listing) error {
 
 // start checks the flags and runs the simulation, with the profiler if --profile is set.
 func start(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []string) error {
+	create := func(name string) (profile.Output, error) { return p.Create(name, false) }
 	if o.study.File != "" {
-		return runStudy(p, o, reg, args)
+		return profile.While(create, o.profile, func() error { return runStudy(p, o, reg, args) })
 	}
 	if err := o.study.CheckUnused(); err != nil {
 		return err
 	}
 	if o.sweep != "" || o.replicas > 0 {
-		return profile.While(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile,
-			func() error { return sweep(p, o, kind, reg, args) })
+		return profile.While(create, o.profile, func() error { return sweep(p, o, kind, reg, args) })
 	}
 	r, err := newRun(p.Context(), p, o, kind)
 	if err != nil {
@@ -322,7 +322,7 @@ func start(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []s
 			return err
 		}
 	}
-	err = profile.While(func(name string) (profile.Output, error) { return p.Create(name, false) }, o.profile, work)
+	err = profile.While(create, o.profile, work)
 	runtime.KeepAlive(r) // keeps its memory in the profile
 	return err
 }
