@@ -75,7 +75,8 @@ var plots = []plotKind{
 	{name: "slowdown", title: "percentiles of slowdowns by size of the flow", of: ofRun, wants: Figures,
 		with: []string{"packet"}, needs: "flows", draw: drawSlowdown},
 	{name: "queues", title: "data in the queues of the fullest ports over time", of: ofRun, wants: Figures,
-		flag: "sample", with: []string{"packet"}, needs: "ports of switches that queue data in a sample", draw: drawQueues},
+		flag: "sample", with: []string{"packet"}, needs: "ports of switches that queue data in a sample",
+		draw: drawQueues},
 	{name: "ports", title: "utilization of ports by switch", of: ofRun, wants: Figures,
 		with: []string{"packet", "flit"}, needs: "links with traffic", draw: drawPorts},
 	{name: "critical", title: "time on the critical path by part and name", of: ofRun, wants: CriticalPath,
@@ -160,7 +161,8 @@ func (p *Plots) Set(text string) error {
 			if p.Suggest != nil {
 				suggestion = p.Suggest(f.Kind, names)
 			}
-			return fmt.Errorf("no kind %q of pictures, expected one of %s%s", f.Kind, strings.Join(names, ", "), suggestion)
+			return fmt.Errorf("no kind %q of pictures, expected one of %s%s", f.Kind, strings.Join(names, ", "),
+				suggestion)
 		}
 		if f.Measure != "" && f.Kind != "sweep" {
 			return fmt.Errorf("%s:%s: only the kind sweep has a measure", f.Kind, f.Measure)
@@ -228,15 +230,15 @@ func PlotPage(traces bool) string {
 			fmt.Fprintf(&kinds, "  %-9s  %s; needs %s%s\n", k.name, k.title, k.needs, with)
 		}
 	}
-	return fmt.Sprintf(`--plot [KIND=]FILE draws a picture of the result. The name of the file selects the format: .svg, .png or .pdf. The flag
-can be repeated. Without a kind, the picture is the first of these that the result has:
+	return fmt.Sprintf(`--plot [KIND=]FILE draws a picture of the result. The name of the file selects the format:
+.svg, .png or .pdf. The flag can be repeated. Without a kind, the picture is the first of these that the result has:
 
 %s
 %s`, kinds.String(), example)
 }
 
-// check returns an error about a picture that no result of the subject can have. backend is the name of the backend of a
-// simulation, "" if it is unknown; given reports whether an option is set, nil if that is unknown.
+// check returns an error about a picture that no result of the subject can have. backend is the name of the backend of
+// a simulation, "" if it is unknown; given reports whether an option is set, nil if that is unknown.
 func (p *Plots) check(of subject, backend string, given func(flag string) bool) error {
 	if p.Data != "" && len(p.Files) == 0 {
 		return errors.New("--plot-data needs --plot")

@@ -507,8 +507,8 @@ func (m *barMarks) list(l *lister) {
 			along, over = over, along
 		}
 		cells := []plotCell{along.cell(count(place))}
-		if m.from != nil && m.from[i].text != "" && slices.ContainsFunc(m.from, func(n num) bool { return n.of != 0 }) &&
-			!over.stack {
+		floats := slices.ContainsFunc(m.from, func(n num) bool { return n.of != 0 })
+		if floats && m.from[i].text != "" && !over.stack {
 			of := over.of
 			of.name += ", from"
 			cells = append(cells, plotCell{of.column(), m.from[i].text})

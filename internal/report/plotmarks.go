@@ -27,7 +27,8 @@ func (t *theme) line(style int) draw.LineStyle {
 }
 
 func (t *theme) glyph(style int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: t.fills[style%8], Radius: glyphRadius, Shape: lineGlyphs[(style+style/8)%len(lineGlyphs)]}
+	shape := lineGlyphs[(style+style/8)%len(lineGlyphs)]
+	return draw.GlyphStyle{Color: t.fills[style%8], Radius: glyphRadius, Shape: shape}
 }
 
 func (m *lineMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme) {
@@ -299,7 +300,7 @@ func (m *dagMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme)
 	}
 	for i, o := range m.ops {
 		p, style := point(i), slices.Index(kinds, o.kind)
-		r := vg.Rectangle{Min: vg.Point{X: p.X - half.X, Y: p.Y - half.Y}, Max: vg.Point{X: p.X + half.X, Y: p.Y + half.Y}}
+		r := vg.Rectangle{Min: p.Sub(half), Max: p.Add(half)}
 		c.SetColor(t.fills[style%8])
 		c.Fill(r.Path())
 		s := t.small

@@ -251,7 +251,7 @@ func drawPorts(s *source) *picture {
 	m.level = func(x float64) int { return min(levels-1, int(levels*x/most)) }
 	p := &panel{x: rankAxis("port", columns, 1), y: plotAxis{of: quantity{name: "node"}, names: m.rows, down: true},
 		marks: []marks{m}, weight: 8}
-	scale := &panel{x: plotAxis{bare: true}, y: plotAxis{of: quantity{name: "utilization", unit: percent}, stack: true, tight: true},
+	scale := &panel{x: plotAxis{bare: true}, y: plotAxis{of: m.of, stack: true, tight: true},
 		marks: []marks{&levelMarks{bounds}}, weight: scaleWeight}
 	return &picture{note: note, panels: []*panel{p, scale}}
 }

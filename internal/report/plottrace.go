@@ -122,7 +122,8 @@ func drawArrivals(s *source) *picture {
 	for i, v := range counts {
 		m.points = append(m.points, lineMark{x: rounded(float64(i) * width.number()), y: exact(v)})
 	}
-	m.points = append(m.points, lineMark{x: rounded(float64(len(counts)) * width.number()), y: exact(counts[len(counts)-1])})
+	end := rounded(float64(len(counts)) * width.number())
+	m.points = append(m.points, lineMark{x: end, y: exact(counts[len(counts)-1])})
 	return &picture{panels: []*panel{{x: plotAxis{of: quantity{name: "release time", unit: time}}, y: plotAxis{
 		of: quantity{name: "ops in " + strings.ReplaceAll(time.format(width.number()), "\u00a0", " ")}},
 		marks: []marks{m}}}}
@@ -293,8 +294,8 @@ func (m *dagMarks) graphviz(title string) string {
 		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=\"rank %d\"\n", rank, rank)
 		for _, o := range m.ops {
 			if o.rank == rank {
-				fmt.Fprintf(&b, "    r%d_%d [label=%s]\n", rank, o.op, quote(strings.TrimSpace(fmt.Sprintf("%d %s %s", o.op,
-					o.kind, o.name))))
+				name := strings.TrimSpace(fmt.Sprintf("%d %s %s", o.op, o.kind, o.name))
+				fmt.Fprintf(&b, "    r%d_%d [label=%s]\n", rank, o.op, quote(name))
 			}
 		}
 		b.WriteString("  }\n")

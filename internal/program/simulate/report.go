@@ -19,7 +19,8 @@ func (r *run) checkReport() error {
 		o.lower.Counts, o.outputs.Page = o.outputs.Page, ""
 	default:
 		if o.outputs.Page != "" {
-			return cli.Usagef("--report: %s: expected a name that ends with .html, or .json for the counts of --lowered",
+			return cli.Usagef("--report: %s: expected a name that ends with .html, or .json for the counts of "+
+				"--lowered",
 				o.outputs.Page)
 		}
 	}
