@@ -91,6 +91,8 @@ var plots = []plotKind{
 	{name: "dag", title: "graph of ops; also FILE.dot or .gv for Graphviz", of: ofTrace,
 		needs: "a trace of 1 to 200 ops", draw: drawDAG},
 	{name: "jobs", title: "jobs over time", of: ofRun, needs: "several jobs", draw: drawJobs},
+	{name: "gantt", title: "ranks over time, with the critical path", of: ofRun, wants: Spans | CriticalPath,
+		needs: "a run whose ops take time, not a kept result", draw: drawGantt},
 }
 
 // source is what a kind draws from.

@@ -159,6 +159,7 @@ func samples(t *testing.T) map[string][]*Report {
 		"sweep":    {sweepOf(t, 1), sweepOf(t, 2), sweepOf(t, 3), sweepOf(t, 4), several},
 		"load":     load,
 		"latency":  append(slices.Clone(load), flows),
+		"gantt":    timelines(t),
 	}
 }
 

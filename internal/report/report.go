@@ -43,6 +43,7 @@ func simulation(document []byte, numbers map[string]any, t *Timeline) (*Report, 
 	if err != nil || t == nil || derived == nil {
 		return r, err
 	}
+	r.timeline = t
 	var other bytes.Buffer
 	if err := r.WriteHTML(&other); err != nil {
 		return nil, err

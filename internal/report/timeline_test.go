@@ -294,3 +294,50 @@ func TestTimelinePage(t *testing.T) {
 		}
 	}
 }
+
+// timelines returns results with timelines: of few lanes, and of many.
+func timelines(t *testing.T) (all []*Report) {
+	t.Helper()
+	long := random(3000, 30_000)
+	for i := range long {
+		long[i].End += 1 << 38
+	}
+	few := collect(2, mostSlices, random(2, 100))
+	few.AddStep(Step{Rank: 1, End: 1 << 39})
+	few.AddStep(Step{Rank: 0, Start: 1 << 39, End: 1 << 40})
+	for _, timeline := range []*Timeline{few, collect(3000, mostSlices, long)} {
+		r, err := simulation(result("x", 3), nil, timeline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestGantt checks that pictures of timelines have the slices and the critical path, and need a timeline.
+func TestGantt(t *testing.T) {
+	for i, r := range timelines(t) {
+		var out bytes.Buffer
+		data := new(PlotData)
+		if err := r.Plot(&out, PlotFile{Kind: "gantt", Name: "x.svg"}, options(t), data); err != nil {
+			t.Fatal(err)
+		}
+		path := 0
+		for _, row := range data.rows {
+			if row["series"] == "critical path" {
+				path++
+			}
+		}
+		if path != 4-4*i || len(data.rows) < 20 || out.Len() < 5000 || out.Len() > 3_000_000 {
+			t.Errorf("%d rows, %d of the critical path, %d bytes", len(data.rows), path, out.Len())
+		}
+	}
+	r, err := Simulation(result("x", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Plot(io.Discard, PlotFile{Kind: "gantt", Name: "x.svg"}, options(t), nil); err == nil {
+		t.Error("a picture without a timeline")
+	}
+}

@@ -207,41 +207,59 @@ func (t *Timeline) figureOf(r *rows, budget int) *drawing {
 	return d
 }
 
-// overlay returns the critical path as a line from row to row, at most two points per pixel of time.
-func (t *Timeline) overlay(r *rows) string {
-	var b strings.Builder
+// turns returns the critical path as points in pixels of the picture, right of the labels: at most two turns per pixel
+// of time.
+func (t *Timeline) turns(r *rows) (all [][2]int) {
 	place := func(at uint64) int {
 		high, low := bits.Mul64(min(at, t.end), width-labels-right)
 		quotient, _ := bits.Div64(high, low, t.end)
-		return labels + int(quotient)
+		return int(quotient)
 	}
-	lastX, lastY, turns := -1, -1, 0
+	x, y, turns := -1, -1, 0
+	to := func(newX, newY int) {
+		if newX > x {
+			turns = 0
+		}
+		x, y = newX, newY
+		all = append(all, [2]int{x, y})
+	}
 	for _, s := range t.steps {
-		from, to := place(s.Start), place(s.End)
-		y := r.pitch*r.row(int(s.Rank)/t.edge) + r.pitch/2
-		if lastX < 0 {
-			fmt.Fprintf(&b, "M%d %d", from, y)
-			lastX, lastY = from, y
+		from, end := place(s.Start), place(s.End)
+		row := r.pitch*r.first[int(s.Rank)/t.edge] + r.pitch/2
+		if x < 0 {
+			to(from, row)
 		}
-		if from > lastX {
-			fmt.Fprintf(&b, "H%d", from)
-			lastX, turns = from, 0
+		if from > x {
+			to(from, y)
 		}
-		if y != lastY && turns < 2 {
-			fmt.Fprintf(&b, "V%d", y)
-			lastY = y
+		if row != y && turns < 2 {
+			to(x, row)
 			turns++
 		}
-		if to > lastX {
-			fmt.Fprintf(&b, "H%d", to)
-			lastX, turns = to, 0
+		if end > x {
+			to(end, y)
 		}
+	}
+	return all
+}
+
+// overlay returns the critical path as a line from row to row.
+func (t *Timeline) overlay(r *rows) string {
+	var b strings.Builder
+	last := [2]int{-1, -1}
+	for i, p := range t.turns(r) {
+		switch {
+		case i == 0:
+			fmt.Fprintf(&b, "M%d %d", labels+p[0], p[1])
+		case p[0] != last[0]:
+			fmt.Fprintf(&b, "H%d", labels+p[0])
+		default:
+			fmt.Fprintf(&b, "V%d", p[1])
+		}
+		last = p
 	}
 	return b.String()
 }
-
-// row returns the first row of a line.
-func (r *rows) row(line int) int { return r.first[line] }
 
 // facts describes the timeline of a page, for its text.
 func (t *Timeline) facts(r *rows, e *encoded) map[string]any {
