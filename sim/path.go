@@ -37,10 +37,10 @@ type PathPart uint8
 const (
 	PathCompute  PathPart = iota
 	PathOverhead          // o and O of LogGOPS: the processor's time of a message
-	PathLatency           // L of LogGOPS
-	PathBytes             // G of LogGOPS: the bytes of a message beyond the first
+	PathLatency           // L of LogGOPS; links and switches of an idle network
+	PathBytes             // G of LogGOPS: the bytes of a message beyond the first; those on the link of the sender
 	PathGap               // g of LogGOPS: the gap after an earlier message of the NIC
-	PathQueueing          // the bytes of an earlier message of the NIC
+	PathQueueing          // the bytes of an earlier message of the NIC; all that an idle network does not take
 	PathNetwork           // a message in any other network, with its queues
 	PathMemory
 	PathStorage
@@ -494,11 +494,56 @@ func (w *PathWalk) network(m uint32, leaves bool, tracer Tracer) lead {
 	begun := c.start[m] + e.host.Busy(send.Size)
 	if send.Size > e.host.Rendezvous {
 		match := c.match[m] &^ byPost
-		w.Step(m, PathNetwork, w.now-match, ByNetwork)
+		w.transit(m, w.now-match, leaves, ByNetwork)
 		if w.Posted(m) {
 			return onPost | lead(send.Link())
 		}
+		part := PathNetwork
+		if _, knows := e.network.(Unloader); knows {
+			part = PathLatency // a request has no queues
+		}
+		w.Step(m, part, w.now-begun, ByDep)
+		return afterSpan | lead(m)
 	}
-	w.Step(m, PathNetwork, w.now-begun, ByDep)
+	w.transit(m, w.now-begun, leaves, ByDep)
 	return afterSpan | lead(m)
+}
+
+// Unloader is implemented by networks that know the time of a message in an idle network.
+type Unloader interface {
+	// Unloaded returns the time of message m in an idle network in picoseconds, with the answer to its request if it
+	// waits for its receive, until its last byte arrives or, if it leaves, until its send ends: the time of its bytes on
+	// the link of the sender, and the rest.
+	Unloaded(m uint32, leaves bool) (bytes, latency uint64)
+}
+
+// transit adds the steps of a message in the network, which take the given time: first what an idle network does not
+// take, then the rest.
+func (w *PathWalk) transit(m uint32, length uint64, leaves bool, l Lead) {
+	network, knows := w.e.network.(Unloader)
+	if !knows {
+		w.Step(m, PathNetwork, length, l)
+		return
+	}
+	bytes, latency := network.Unloaded(m, leaves)
+	bytes = min(bytes, length)
+	latency = min(latency, length-bytes)
+	queueing := length - bytes - latency
+	if latency > 0 {
+		w.Step(m, PathLatency, latency, leadWithin(bytes+queueing, l))
+	}
+	if bytes > 0 || length == 0 {
+		w.Step(m, PathBytes, bytes, leadWithin(queueing, l))
+	}
+	if queueing > 0 {
+		w.Step(m, PathQueueing, queueing, l)
+	}
+}
+
+// leadWithin returns the reason of a step of a message that follows others of the given length, which begin by l.
+func leadWithin(before uint64, l Lead) Lead {
+	if before > 0 {
+		return ByNetwork
+	}
+	return l
 }

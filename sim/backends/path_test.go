@@ -131,3 +131,54 @@ func TestPathsDoNotDependOnThreads(t *testing.T) {
 		}
 	}
 }
+
+// networkParts returns the time of each part of a path.
+func networkParts(p *sim.Path) map[sim.PathPart]uint64 {
+	parts := make(map[sim.PathPart]uint64)
+	for _, s := range p.Steps {
+		parts[s.Part] += s.End - s.Start
+	}
+	return parts
+}
+
+// TestPathQueueing checks the parts of messages on packet and flit: one message alone takes its latency and its bytes
+// and never queues; of several at the same time to one receiver some do.
+func TestPathQueueing(t *testing.T) {
+	send := func(senders int, bytes int64) *dag.Trace {
+		b := dag.NewBuilder(8)
+		for k := 1; k <= senders; k++ {
+			b.Rank(k).Send(0, bytes, 0, b.Rank(k).Calc(dag.Time(1234*k)*dag.Nanosecond/dag.Time(k)))
+			b.Rank(0).Recv(int32(k), bytes, 0)
+		}
+		return b.Trace()
+	}
+	for _, c := range []struct {
+		backend string
+		set     []string
+	}{
+		{"packet", []string{"topology=leafspine:hosts=8,tor=2,spines=2"}},
+		{"packet", []string{"topology=leafspine:hosts=8,tor=2,spines=2", "S=4096"}},
+		{"packet", []string{"topology=leafspine:hosts=8,tor=2,spines=2", "transport=ndp"}},
+		{"flit", []string{"topology=fattree:k=4"}},
+		{"flit", []string{"topology=mesh:dims=4x2", "pipeline=3"}},
+	} {
+		for _, bytes := range []int64{0, 1, 1500, 60_000} {
+			for _, senders := range []int{1, 6} {
+				r := pathOf(t, c.backend, send(senders, bytes), 1, c.set...)
+				checkPath(t, r)
+				parts := networkParts(r.Path)
+				name := fmt.Sprintf("%s %v, %d messages of %d bytes: %v", c.backend, c.set, senders, bytes, parts)
+				switch queueing := parts[sim.PathQueueing]; {
+				case parts[sim.PathNetwork] > 0 || parts[sim.PathLatency] == 0 && bytes > 0:
+					t.Errorf("%s: in the network without a part, or no latency", name)
+				case senders == 1 && queueing > 0:
+					t.Errorf("%s: one message alone queues", name)
+				case senders > 1 && bytes >= 1500 && queueing == 0:
+					t.Errorf("%s: no message queues", name)
+				case bytes > 0 && parts[sim.PathBytes] == 0:
+					t.Errorf("%s: no time for the bytes", name)
+				}
+			}
+		}
+	}
+}

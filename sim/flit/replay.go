@@ -146,6 +146,12 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	}
 	if o.Path {
 		e.RecordPath()
+		idle := &idle{known: make(map[idleMessage]idleTimes)}
+		if idle.n, err = newUnchecked(o.Network, &o.Params); err != nil { // n passed the check
+			return nil, nil, err
+		}
+		idle.n.driver = idle
+		c.idle = idle
 	}
 	e.SetProgress(o.Progress)
 	e.SetContext(o.Context)
@@ -182,6 +188,8 @@ type coupling struct {
 	err    error
 	ctx    context.Context // nil: no limit
 	cycles int             // number of cycles run by advance
+
+	idle *idle // nil without a critical path
 
 	last    uint64 // last cycle in which messages may be in the network; never: no limit
 	waiting uint64 // messages in the network

@@ -7,7 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // coupling is the engine's view of the network: each message is a flow. docs/reference/backends/packet.md defines the
@@ -29,6 +31,8 @@ type coupling struct {
 	stopped bool          // the run was stopped with flows in progress
 	sent    []uint64      // by message: time of its handover; nil without a timeline
 	nicFree []uint64      // by rank and NIC: earliest start of the next message
+
+	unloaded *unloaded // nil without a critical path
 }
 
 // pendingFlow is a message that becomes a flow.
@@ -88,6 +92,47 @@ func (c *coupling) handshake(from, to uint32) uint64 {
 		return 0
 	}
 	return c.n.unloadedLatency(from, to, c.n.controlSize)
+}
+
+// unloaded computes times of messages in the idle network.
+type unloaded struct {
+	options *Options
+	routes  *topology.Routes // without failures
+	ideal   func(f *Flow) dag.Time
+}
+
+func newUnloaded(n *network, o *Options) *unloaded {
+	routes := n.routes
+	if n.failures != nil {
+		routes = intactRoutes(o.Network)
+	}
+	return &unloaded{o, routes, idealTime(routes, o)}
+}
+
+// Unloaded returns the time of a message in the idle network; see [sim.Unloader].
+func (c *coupling) Unloaded(m uint32, leaves bool) (bytes, latency uint64) {
+	op := &c.program.Ops[m]
+	from, to := c.placement.endpoints(op)
+	if op.Size > uint64(c.params.Rendezvous) {
+		latency = c.handshake(to, from)
+	}
+	if c.quirks.emptyIsLocal && op.Size == 0 || from == to {
+		local := uint64(c.params.LocalLatency)
+		return c.params.localTime(op.Size) - local, latency + local
+	}
+	u := c.unloaded
+	first, rest := wireBytes(op.Size, uint64(u.options.Params.MSS), uint64(u.options.Params.HeaderSize),
+		u.options.Params.PadLastPacket)
+	ideal := uint64(u.ideal(&Flow{Source: from, Target: to, Bytes: op.Size})) // 0 without a path
+	if ideal > 0 {
+		rate := u.options.Network.Links[u.routes.NIC(from)/2].Rate
+		bytes = min((first+rest)*picosecondsPerByte(rate), ideal) // failures may make links faster
+	}
+	latency += ideal - bytes
+	if leaves {
+		latency += c.n.unloadedLatency(to, from, c.n.controlSize)
+	}
+	return bytes, latency
 }
 
 // Event handles an event of the coupling.

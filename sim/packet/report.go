@@ -181,23 +181,26 @@ func intactRoutes(t *topology.Network) *topology.Routes {
 
 // idealTimes returns the delivery time of each flow in an idle network.
 func idealTimes(flows []Flow, routes *topology.Routes, o *Options) []dag.Time {
-	ideal := make([]dag.Time, len(flows))
-	if !quirksOf(o.Params.Compat).firstPathIdeal {
-		c := newIdealTimer(routes, o, uint64(o.Params.HeaderSize))
-		for i := range flows {
-			ideal[i] = c.time(&flows[i])
-		}
-		return ideal
-	}
+	ideal, time := make([]dag.Time, len(flows)), idealTime(routes, o)
 	for i := range flows {
-		f := &flows[i]
-		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(o.Params.HeaderSize), o.Params.PadLastPacket)
-		time, slowest := unloadedPath(o.Network, routes, f.Source, f.Target, first)
-		if slowest > 0 {
-			ideal[i] = dag.Time(time + rest*slowest)
-		}
+		ideal[i] = time(&flows[i])
 	}
 	return ideal
+}
+
+// idealTime returns a function that returns the delivery time of a flow in an idle network, or 0 without a path.
+func idealTime(routes *topology.Routes, o *Options) func(f *Flow) dag.Time {
+	if !quirksOf(o.Params.Compat).firstPathIdeal {
+		return newIdealTimer(routes, o, uint64(o.Params.HeaderSize)).time
+	}
+	return func(f *Flow) dag.Time {
+		first, rest := wireBytes(f.Bytes, uint64(o.Params.MSS), uint64(o.Params.HeaderSize), o.Params.PadLastPacket)
+		time, slowest := unloadedPath(o.Network, routes, f.Source, f.Target, first)
+		if slowest == 0 {
+			return 0
+		}
+		return dag.Time(time + rest*slowest)
+	}
 }
 
 // wireBytes returns the wire bytes of the first packet of a flow, and of all other packets.

@@ -238,6 +238,7 @@ func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, *sim.Path,
 	}
 	if o.Path {
 		e.RecordPath()
+		c.unloaded = newUnloaded(n, o)
 	}
 	e.SetProgress(o.Progress)
 	e.SetContext(o.Context)
