@@ -323,14 +323,18 @@ func (p *page) timeline() {
 	says.add(".")
 	p.section("timeline", "Timeline", says)
 	defer p.endSection()
+	text := new(sentence)
+	if per := facts.get("ranks_per_row"); per.number() > 1 {
+		text.add("A row of the picture is a group of ").show(per, plain).add(" ranks. ")
+	}
+	merges := ""
 	if facts.get("aggregated").of == true {
-		text := new(sentence).add("This page has ").show(facts.get("slices_in_page"), plain).
-			add(" slices: short neighbours of a kind are one slice.")
-		if per := facts.get("ranks_per_row"); per.number() > 1 {
-			text.add(" A row of the picture is a group of ").show(per, plain).add(" ranks.")
-		}
-		fmt.Fprintf(&p.body, "<p>%s The option <code>--timeline FILE.json.gz</code> writes all of them to a file for "+
-			"Perfetto.</p>\n", text.html.String())
+		text.add("This page has ").show(facts.get("slices_in_page"), plain).
+			add(" slices: short neighbours of a kind are one slice. ")
+		merges = "The option <code>--timeline FILE.json.gz</code> writes all of them to a file for Perfetto."
+	}
+	if text.html.Len() > 0 {
+		fmt.Fprintf(&p.body, "<p>%s%s</p>\n", text.html.String(), merges)
 	}
 	members := []string{"rank", "op", "start_ps", "time_ps"}
 	if slices.ContainsFunc(waits, func(v value) bool { return v.get("name").known }) {
