@@ -160,7 +160,23 @@ var dagKinds = [...]string{"dependency", "start dependency", "message"}
 // drawDAG draws the ops of a small trace: a row for each rank, from left to right by the longest chain before the op.
 func drawDAG(s *source) *picture {
 	graph := s.root.get("dag")
-	var m dagMarks
+	m := dagOf(graph)
+	if m == nil {
+		return nil
+	}
+	p := &panel{x: plotAxis{of: quantity{name: "longest chain before the op (ops)"}, whole: true},
+		y: plotAxis{of: quantity{name: "rank"}, names: m.ranks(), down: true, stack: true}, marks: []marks{m}}
+	p.x.stack = true
+	out := &picture{panels: []*panel{p}, keys: m.keys(), graph: m.graphviz(s.title())}
+	if text := graph.get("unmatched").text(); text != "" {
+		out.addNote("without messages: " + text)
+	}
+	return out
+}
+
+// dagOf returns the ops and edges of a graph, nil without any.
+func dagOf(graph value) *dagMarks {
+	m := new(dagMarks)
 	places := make(map[[2]int]int)
 	for _, v := range graph.get("ops").all() {
 		o := dagOp{rank: int(v.get("rank").number()), op: int(v.get("op").number()), kind: v.get("kind").text(),
@@ -189,14 +205,7 @@ func drawDAG(s *source) *picture {
 		add(v.at(0), v.at(1), v.at(2), v.at(3), 2)
 	}
 	m.lay()
-	p := &panel{x: plotAxis{of: quantity{name: "longest chain before the op (ops)"}, whole: true},
-		y: plotAxis{of: quantity{name: "rank"}, names: m.ranks(), down: true, stack: true}, marks: []marks{&m}}
-	p.x.stack = true
-	out := &picture{panels: []*panel{p}, keys: m.keys(), graph: m.graphviz(s.title())}
-	if text := graph.get("unmatched").text(); text != "" {
-		out.addNote("without messages: " + text)
-	}
-	return out
+	return m
 }
 
 // dagMarks are the ops and edges of a DAG.

@@ -41,6 +41,7 @@ func (p *page) trace() {
 	p.byRank()
 	p.arrivals()
 	p.dependencies()
+	p.graph()
 	p.measured()
 	p.findings()
 	p.comms()

@@ -66,6 +66,73 @@ func (p *page) dependencies() {
 	}
 }
 
+// graph writes the DAG of a small trace.
+func (p *page) graph() {
+	graph := p.root.get("dag")
+	m := dagOf(graph)
+	ops := graph.get("ops").all()
+	if m == nil || len(ops) > listed {
+		return
+	}
+	says := new(sentence).add("The DAG has a row for each rank; ops are from left to right by the longest chain before ").
+		add("them. The first is op ").show(ops[0].get("op"), plain).add(" of rank ").show(ops[0].get("rank"), plain).
+		add(", ").show(ops[0].get("kind"), plain).add(".")
+	if text := graph.get("unmatched"); text.text() != "" {
+		says.add(" It lacks messages: ").show(text, plain).add(".")
+	}
+	p.section("dag", "DAG", says)
+	p.figure("Ops and their dependencies", says, m.drawing(), objectsOf(ops, "Ops", "rank", "op", "kind", "name"))
+	p.endSection()
+}
+
+// drawing draws the DAG for a page.
+func (m *dagMarks) drawing() *drawing {
+	d := &drawing{}
+	most, lanes := 0, 1
+	for _, o := range m.ops {
+		most = max(most, o.level)
+	}
+	for _, n := range m.lanes {
+		lanes = max(lanes, n)
+	}
+	apart, row := 840/float64(most+1), 30*float64(lanes)
+	radius := max(2, min(10, 0.35*apart))
+	at1 := func(i int) (x, y float64) {
+		x, y = m.place(i)
+		return 90 + apart*(x+0.5), 8 + row*(y+0.5)
+	}
+	for rank := range m.lanes {
+		fmt.Fprintf(&d.marks, `<path class="grid" d="M90 %sH930"/><text class="axis" x="82" y="%s" text-anchor="end">`+
+			"rank %d</text>\n", at(8+row*float64(rank+1)), at(8+row*(float64(rank)+0.5)+4), rank)
+	}
+	classes := [len(dagKinds)]string{"l6", "l1", "l2"}
+	used := [len(dagKinds)]bool{}
+	for _, e := range m.edges {
+		x, y := at1(e.from)
+		toX, toY := at1(e.to)
+		used[e.kind] = true
+		fmt.Fprintf(&d.marks, `<path class="line %s" style="stroke-width:1.3" d="M%s %sL%s %s"/>`, classes[e.kind],
+			at(x), at(y), at(toX), at(toY))
+	}
+	for kind, is := range used {
+		if is {
+			d.keyOfLine(classes[kind], dagKinds[kind]+" (from left to right)")
+		}
+	}
+	for i, o := range m.ops {
+		x, y := at1(i)
+		fmt.Fprintf(&d.marks, `<circle class="node" cx="%s" cy="%s" r="%s"><title>rank %d, op %d: %s %s</title></circle>`,
+			at(x), at(y), at(radius), o.rank, o.op, escape(o.kind), escape(short(o.name, 100)))
+		if radius >= 7 && o.kind != "" {
+			fmt.Fprintf(&d.marks, `<text x="%s" y="%s" text-anchor="middle">%s</text>`, at(x), at(y+4),
+				escape(string([]rune(o.kind)[:1])))
+		}
+	}
+	d.marks.WriteString("\n")
+	d.height = int(8+row*float64(len(m.lanes))) + 10
+	return d
+}
+
 // measured writes the activity of ranks in the recorded times.
 func (p *page) measured() {
 	measured := p.root.get("measured")
