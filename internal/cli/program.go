@@ -119,11 +119,11 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 }
 
 // Part returns a program with other arguments, args[0] first, that works for p: it shares the files and the limit of
-// memory, prints nothing but errors, and has warnings of its own.
-func (p *Program) Part(args []string, warned func(message string)) *Program {
+// memory, prints nothing but errors, and has warnings of its own. memory is a lower limit in bytes; 0: that of p.
+func (p *Program) Part(args []string, memory int64) *Program {
 	q := &Program{Args: args, Stdin: p.Stdin, Stdout: io.Discard, Stderr: p.Stderr, Formats: p.Formats,
-		Version: p.Version, Quiet: true, Warned: warned, name: p.name, outputs: p.outputs, part: true}
-	q.memory.Join(&p.memory)
+		Version: p.Version, Quiet: true, name: p.name, outputs: p.outputs, part: true}
+	q.memory.Join(&p.memory, memory)
 	return q
 }
 

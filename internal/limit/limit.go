@@ -51,8 +51,12 @@ func (m *Memory) Limit(ctx context.Context, exceeded func(error)) {
 	}
 }
 
-// Join makes the limit of another one effective, without a watch.
-func (m *Memory) Join(of *Memory) { m.limit, m.ctx = of.limit, of.ctx }
+// Join makes the limit of another one effective, without a watch, or a lower one in bytes; 0: none.
+func (m *Memory) Join(of *Memory, lower int64) {
+	if m.limit, m.ctx = of.limit, of.ctx; lower > 0 && lower < memory.Limit(of.ctx) {
+		m.limit, m.ctx = lower, memory.WithLimit(of.ctx, lower)
+	}
+}
 
 // Stop ends the watch.
 func (m *Memory) Stop() {

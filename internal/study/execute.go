@@ -3,11 +3,13 @@ package study
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/internal/provenance"
+	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
@@ -239,6 +241,15 @@ func (p *Plan) one(x *Execution, session Session, run int) (o outcome) {
 	return o
 }
 
+// StatusOf returns the status of a run that failed: Limited if it needs too much memory.
+func StatusOf(failed error) Status {
+	var tooMuch *memory.Error
+	if errors.As(failed, &tooMuch) {
+		return Limited
+	}
+	return Failed
+}
+
 // failAll reports runs whose trace or configuration cannot be opened.
 func (p *Plan) failAll(x *Execution, g *group, runs []int, failed error) error {
 	for _, run := range runs {
@@ -248,10 +259,14 @@ func (p *Plan) failAll(x *Execution, g *group, runs []int, failed error) error {
 		if x.Bare {
 			about = bare(about)
 		}
-		if err := about.WriteLine(&b, measure.FailureOf(backend, nil, failed)); err != nil {
+		failure := measure.FailureOf(backend, nil, failed)
+		if StatusOf(failed) == Limited {
+			failure.Status = LimitStatus
+		}
+		if err := about.WriteLine(&b, failure); err != nil {
 			return err
 		}
-		if err := x.Each(run, b.Bytes(), Failed, failed); err != nil {
+		if err := x.Each(run, b.Bytes(), StatusOf(failed), failed); err != nil {
 			return err
 		}
 		if x.Done != nil {

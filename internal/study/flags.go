@@ -119,7 +119,9 @@ type Runner interface {
 	Engine
 	Numbers() Numbers
 	Check(option string) error // an error about a name that is no option
-	Probe(args []string)       // options of all points, on which tables of parameters depend
+	// Probe sets the options of all points, on which tables of parameters depend, and the limit of memory of each point in
+	// bytes; 0: that of the program.
+	Probe(args []string, memory int64)
 	Ops(in *Input) (ops int64, known bool)
 }
 
@@ -149,7 +151,7 @@ func (f *Flags) Run(p *cli.Program, r Runner, args []string, threads int, out Ou
 			base = append(base, "--"+set.Name+"="+set.Text)
 		}
 	}
-	r.Probe(base)
+	r.Probe(base, s.Limits.Memory)
 	folder := Folder(f.folder)
 	plan, err := NewPlan(s, r, nil, nil, folder.Traces())
 	if err == nil {

@@ -33,6 +33,7 @@ type engine struct {
 	kinds  []sim.Kind
 	args   []string // traces of the command line
 	probe  []string // flags of all points
+	memory int64    // limit of each point; 0: that of the program
 
 	generator func(*cli.Program) *cobra.Command // nil: none
 	warn      provenance.Warnings
@@ -72,7 +73,7 @@ func (e *engine) Table(backend string) param.Set {
 		return nil
 	}
 	b := kind.New()
-	cmd, o := buildCommand(e.p.Part(e.p.Args[:1], nil), e.kinds)
+	cmd, o := buildCommand(e.p.Part(e.p.Args[:1], 0), e.kinds)
 	// Some parameters depend on the network. Points report errors in the flags.
 	if cmd.ParseFlags(e.probe) == nil && o.own.Apply(b.Params()) == nil &&
 		b.Check(&sim.Env{Context: e.p.Context(), Sweep: true, Read: e.readTrace, Given: o.own.Given}) == nil {
@@ -84,12 +85,12 @@ func (e *engine) Table(backend string) param.Set {
 // Numbers returns the parameters of options of all backends.
 func (e *engine) Numbers() study.Numbers { return e.numbers("") }
 
-// Probe sets the flags of all points.
-func (e *engine) Probe(args []string) { e.probe = args }
+// Probe sets the flags of all points, and the limit of memory of each in bytes; 0: that of the program.
+func (e *engine) Probe(args []string, memory int64) { e.probe, e.memory = args, memory }
 
 // Ops returns the number of ops of a trace, if its format has it in the header.
 func (e *engine) Ops(in *study.Input) (ops int64, known bool) {
-	t, err := e.p.Part(e.p.Args[:1], nil).OpenTrace(in.File, cli.ReadFlags{}, cli.ReadOptions{})
+	t, err := e.p.Part(e.p.Args[:1], 0).OpenTrace(in.File, cli.ReadFlags{}, cli.ReadOptions{})
 	if err != nil {
 		return 0, false
 	}
@@ -131,7 +132,7 @@ func (e *engine) Configure(args []string, input *study.Input) (study.Config, err
 	if input != nil && !input.Main {
 		line = append(line, input.Name)
 	}
-	p := e.p.Part(line, nil)
+	p := e.p.Part(line, e.memory)
 	cmd, o := buildCommand(p, e.kinds)
 	if err := cmd.ParseFlags(args); err != nil {
 		return nil, cli.Usagef("%v", err)
@@ -285,7 +286,7 @@ func (e *engine) Generate(in *study.Input) error {
 	}
 	defer out.Close()
 	var messages bytes.Buffer
-	p := e.p.Part(append([]string{"tracegen"}, in.Command...), nil)
+	p := e.p.Part(append([]string{"tracegen"}, in.Command...), 0)
 	p.Stdout, p.Stderr = out, &messages
 	if p.Run(e.generator) != 0 {
 		return fmt.Errorf("trace %s: %s", in.Name, strings.TrimSpace(messages.String()))
@@ -297,7 +298,7 @@ func (e *engine) Seeded(generator string) bool {
 	if e.generator == nil {
 		return false
 	}
-	for _, cmd := range e.generator(e.p.Part([]string{"tracegen"}, nil)).Commands() {
+	for _, cmd := range e.generator(e.p.Part([]string{"tracegen"}, 0)).Commands() {
 		if cmd.Name() == generator || cmd.HasAlias(generator) {
 			return cmd.Flags().Lookup("seed") != nil
 		}
@@ -344,7 +345,7 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 	case errors.Is(failed, errTimeLimit):
 		s, failed = study.Limited, fmt.Errorf("the run takes more than %v, the limit of the study", o.Limits.Time)
 	case failed != nil:
-		s = study.Failed
+		s = study.StatusOf(failed)
 	case !result.Complete:
 		s = study.Incomplete
 	}

@@ -161,6 +161,14 @@ func TestStudyFailures(t *testing.T) {
 	if r := study2(t, 1, "--study", file, "-o", folder); !strings.Contains(r.Stderr, "the limit of the study") {
 		t.Errorf("a run beyond the limit: %s", r.Stderr)
 	}
+	file = studied(t, "traces: [ranks.goal]\nvary: {L: [1us]}\nlimits: {memory: 32MiB}\n")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "ranks.goal"), []byte("num_ranks 4000000\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	folder = filepath.Join(filepath.Dir(file), "results")
+	if r := study2(t, 1, "--study", file, "-o", folder); !strings.Contains(r.Stderr, "than the limit of 32MiB") {
+		t.Errorf("a run beyond the limit of memory: %s", r.Stderr)
+	}
 }
 
 // TestStudyUsage checks that errors in studies and their flags come before the first run.
