@@ -19,7 +19,10 @@ const output = "Output"
 
 // silent are further flags that do not change a run, or that a result has elsewhere.
 var silent = []string{"backend", "seed", "sweep", "replicas", "threads", "alone", "compare", "breakdown", "timing", "points",
-	"results", "summary", "report", "quiet", "verbose", "max-memory"}
+	"results", "summary", "report", "quiet", "verbose", "max-memory", "critical-path", "accesses", "profile", "no-sync"}
+
+// drawn are the beginnings of the names of flags about pictures and timelines.
+var drawn = []string{"plot", "timeline"}
 
 // settings returns the options on the command line that differ from their default and may change results, by name, in
 // the text that the program prints. Keys of --set have the prefix "set.".
@@ -58,6 +61,11 @@ func (c *Command) settings() (map[string]string, error) {
 // Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the backend.
 func Shapes(f *pflag.Flag, set param.Set) bool {
 	p := set.Find(f.Name)
+	for _, begin := range drawn {
+		if f.Name == begin || strings.HasPrefix(f.Name, begin+"-") {
+			return false
+		}
+	}
 	return !manual.InSection(f, output) && (p == nil || p.Heading != output) && !slices.Contains(silent, f.Name)
 }
 

@@ -218,7 +218,7 @@ func (e *engine) Check(name string) error {
 }
 
 // forwarded are flags that do not describe the run itself but what is reported about it.
-var forwarded = []string{"seed", "backend", "compare", "breakdown"}
+var forwarded = []string{"seed", "backend", "compare", "breakdown", "critical-path"}
 
 // baseArgs returns the flags of the command line that belong to each point, one argument each.
 func (e *engine) baseArgs() (args []string, err error) {
