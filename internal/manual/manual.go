@@ -111,6 +111,11 @@ func InSection(f *pflag.Flag, title string) bool {
 	return annotation(f, sectionAnnotation) == title
 }
 
+// TopicOf returns the topic of a flag that only the help of the topic lists, "" for another flag.
+func TopicOf(f *pflag.Flag) string {
+	return annotation(f, topicAnnotation)
+}
+
 // Manual is the help topics of a command. The context of the command holds it.
 type Manual struct {
 	cmd    *cobra.Command

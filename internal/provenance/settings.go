@@ -17,12 +17,13 @@ import (
 // output is the heading of flags that do not change results.
 const output = "Output"
 
-// silent are further flags that do not change a run, or that a result has elsewhere.
-var silent = []string{"backend", "seed", "sweep", "replicas", "threads", "alone", "compare", "breakdown", "timing", "points",
-	"results", "summary", "report", "quiet", "verbose", "max-memory", "critical-path", "accesses", "profile", "no-sync"}
-
-// drawn are the beginnings of the names of flags about pictures and timelines.
-var drawn = []string{"plot", "timeline"}
+// silent are further flags that do not change a run, or that a result has elsewhere, and reporting the topics of such
+// flags.
+var (
+	silent = []string{"backend", "seed", "sweep", "threads", "alone", "breakdown", "report", "quiet", "verbose",
+		"max-memory"}
+	reporting = []string{"result", "plot", "timeline", "sweep", "study"}
+)
 
 // settings returns the options on the command line that differ from their default and may change results, by name, in
 // the text that the program prints. Keys of --set have the prefix "set.".
@@ -61,12 +62,8 @@ func (c *Command) settings() (map[string]string, error) {
 // Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the backend.
 func Shapes(f *pflag.Flag, set param.Set) bool {
 	p := set.Find(f.Name)
-	for _, begin := range drawn {
-		if f.Name == begin || strings.HasPrefix(f.Name, begin+"-") {
-			return false
-		}
-	}
-	return !manual.InSection(f, output) && (p == nil || p.Heading != output) && !slices.Contains(silent, f.Name)
+	return !manual.InSection(f, output) && !slices.Contains(reporting, manual.TopicOf(f)) &&
+		(p == nil || p.Heading != output) && !slices.Contains(silent, f.Name)
 }
 
 // defaultOf returns the text of the default of a parameter with its default.

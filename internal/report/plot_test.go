@@ -368,8 +368,8 @@ func TestPlotData(t *testing.T) {
 	if err := data.WriteCSV(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"kind,series,rank,time (ps),L (ps),makespan (ps),", "\r\nranks,exposed communication,1,2000,",
-		"\r\nsweep,G = 1GB/s,,,1000000,23500000,1000000,46000000\r\n"} {
+	for _, want := range []string{"kind,series,rank,time (ps),L (ps),makespan (ps),", "\nranks,exposed communication,1,2000,",
+		"\nsweep,G = 1GB/s,,,1000000,23500000,1000000,46000000\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q lacks %q", out.String(), want)
 		}

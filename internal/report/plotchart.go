@@ -165,11 +165,10 @@ func (d *PlotData) add(p *picture) {
 	}
 }
 
-// WriteCSV writes the numbers as CSV (RFC 4180): a row per mark, with the kind of the picture, the series and the
+// WriteCSV writes the numbers as CSV with LF line ends: a row per mark, with the kind of the picture, the series and the
 // numbers in columns that name their unit.
 func (d *PlotData) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	c.UseCRLF = true
 	columns := append([]string{"kind", "series"}, d.columns...)
 	if err := c.Write(columns); err != nil {
 		return err

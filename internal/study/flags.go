@@ -534,6 +534,7 @@ func (f *Flags) mergeTables(p *cli.Program, plan *Plan, o Outputs) error {
 	if err := t.Commit(); err != nil {
 		return err
 	}
+	folder.clean()
 	if o.Commit != nil {
 		if err := o.Commit(); err != nil {
 			return err

@@ -120,12 +120,19 @@ var temporary atomic.Int64
 // replace writes a file that appears complete or not at all.
 func replace(name string, text []byte) error {
 	folder, base := filepath.Split(name)
-	beside := fmt.Sprintf("%s.%s.%d-%d", folder, base, os.Getpid(), temporary.Add(1))
-	out, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
+	var out *os.File
+	var beside string
+	for {
+		beside = fmt.Sprintf("%s.%s.%d-%d", folder, base, os.Getpid(), temporary.Add(1))
+		var err error
+		if out, err = os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) { // a killed process of the same number, as in containers, may have left one
+			return err
+		}
 	}
-	_, err = out.Write(text)
+	_, err := out.Write(text)
 	if closing := out.Close(); err == nil {
 		err = closing
 	}
@@ -149,6 +156,17 @@ func (f Folder) Write(id string, line []byte, status Status) error {
 		}
 	}
 	return err
+}
+
+// clean removes files that killed processes left unfinished. It spares files of the last hour, which may be of a process
+// that runs.
+func (f Folder) clean() {
+	left, _ := filepath.Glob(filepath.Join(string(f), "runs", "*", ".*.json.*"))
+	for _, name := range left {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			os.Remove(name)
+		}
+	}
 }
 
 // trailer returns the line after the line of a run, which shows that the file is whole.

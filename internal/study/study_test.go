@@ -297,6 +297,25 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestReplaceBeside checks that files of a killed process with the same number do not stop a run.
+func TestReplaceBeside(t *testing.T) {
+	folder := t.TempDir()
+	name := filepath.Join(folder, "x.json")
+	next := temporary.Load()
+	for i := range int64(3) {
+		beside := filepath.Join(folder, fmt.Sprintf(".x.json.%d-%d", os.Getpid(), next+i+1))
+		if err := os.WriteFile(beside, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := replace(name, []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "whole" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 func TestLock(t *testing.T) {
 	f := Folder(t.TempDir())
 	unlock, err := f.Lock("0-of-1")
