@@ -36,13 +36,13 @@ type Flags struct {
 
 	flags *pflag.FlagSet
 
-	folder                         string
-	dryRun, status, merge, partial bool
-	retry, wait, strict            bool
-	grace                          time.Duration
-	slurm, kubernetes, atMost      int
-	sbatch, image, volume          string
-	shard                          cluster.Flags
+	folder                           string
+	dryRun, status, merge, partial   bool
+	retry, wait, strict              bool
+	grace                            time.Duration
+	slurm, kubernetes, atMost        int
+	sbatch, image, volume, compareTo string
+	shard                            cluster.Flags
 }
 
 // Register adds the flags to the command.
@@ -56,6 +56,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	flags.BoolVar(&f.merge, "merge", false, "write the tables of a study from the runs of its folder")
 	flags.BoolVar(&f.partial, "partial", false, "merge although runs are missing")
 	flags.BoolVar(&f.wait, "wait", false, "with --merge, wait until all runs are there")
+	flags.StringVar(&f.compareTo, "compare-to", "",
+		"with --merge, add the ratios to the points with this `AXIS=VALUE` to the summary")
 	flags.BoolVar(&f.strict, "strict-versions", false, "do not merge runs of different versions of the program")
 	flags.BoolVar(&f.retry, "retry-failed", false, "run the failed runs of a study again")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "`time` that a run may take to end after SIGUSR1")
@@ -76,7 +78,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 
 // names are the flags of studies, and allowed those of others that a study uses.
 var (
-	names = []string{"study", "output", "dry-run", "status", "merge", "partial", "wait", "strict-versions", "retry-failed",
+	names = []string{"study", "output", "dry-run", "status", "merge", "partial", "wait", "compare-to", "strict-versions", "retry-failed",
 		"grace", "shard", "shards", "shard-base", "slurm", "sbatch", "kubernetes", "image", "volume", "at-most"}
 	allowed = []string{"threads", "points", "results", "summary", "report", "quiet", "verbose", "max-memory", "no-sync",
 		"profile"}
@@ -205,8 +207,8 @@ func (f *Flags) check(args []string) error {
 		return cli.Usagef("--study: name the folder of the results with -o")
 	case f.folder == "-":
 		return cli.Usagef("-o: expected a folder, found standard output")
-	case (f.partial || f.wait) && !f.merge:
-		return cli.Usagef("--partial and --wait need --merge")
+	case (f.partial || f.wait || f.strict || f.compareTo != "") && !f.merge:
+		return cli.Usagef("--partial, --wait, --strict-versions and --compare-to need --merge")
 	case f.slurm < 1 && f.flags.Changed("slurm") || f.kubernetes < 1 && f.flags.Changed("kubernetes") ||
 		f.atMost < 1 && f.flags.Changed("at-most"):
 		return cli.Usagef("--slurm, --kubernetes and --at-most: expected a number above 0")
@@ -472,6 +474,15 @@ func (f *Flags) mergeTables(p *cli.Program, plan *Plan, o Outputs) error {
 	}
 	t := tables.New(slices.Sorted(maps.Keys(axes)), provenance.Replicas(plan.Abouts()))
 	t.Measure(plan.Study.Measure)
+	if f.compareTo != "" {
+		axis, value, _ := strings.Cut(f.compareTo, "=")
+		known := func(a *provenance.Run) bool { return a.Factors[axis] == value && axes[axis] }
+		if !slices.ContainsFunc(plan.Abouts(), known) {
+			return cli.Usagef("--compare-to: expected AXIS=VALUE with an axis out of %s and one of its values, found %q",
+				strings.Join(slices.Sorted(maps.Keys(axes)), ", "), f.compareTo)
+		}
+		t.CompareTo(tables.Reference{Axis: axis, Value: value})
+	}
 	defer t.Close()
 	for _, table := range tables.Names {
 		name := o.Tables[table]

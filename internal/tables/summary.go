@@ -2,19 +2,26 @@ package tables
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // summaryColumns returns the columns of the summary of runs with the given factors.
-func summaryColumns(axes []string) (columns []column) {
+func summaryColumns(axes []string, reference *Reference) (columns []column) {
 	for _, axis := range axes {
 		columns = append(columns, column{axis, textColumn})
 	}
-	return append(columns, column{"metric", textColumn}, column{"unit", textColumn}, column{"n", int64Column},
+	columns = append(columns, column{"metric", textColumn}, column{"unit", textColumn}, column{"n", int64Column},
 		column{"mean", doubleColumn}, column{"sd", doubleColumn}, column{"ci95_low", doubleColumn},
 		column{"ci95_high", doubleColumn}, column{"min", doubleColumn}, column{"p50", doubleColumn},
 		column{"max", doubleColumn}, column{"failed", int64Column})
+	if reference != nil {
+		columns = append(columns, column{"pairs", int64Column}, column{"ratio", doubleColumn},
+			column{"ratio_low", doubleColumn}, column{"ratio_high", doubleColumn})
+	}
+	return columns
 }
 
 // summary collects the numbers of points and writes the rows of a point with its last replica.
@@ -25,6 +32,9 @@ type summary struct {
 	open     map[string]*openPoint // by point
 	order    []string              // open points, in the order of their first run
 	quantile map[int]float64       // of Student's t distribution, by degrees of freedom
+
+	reference *Reference            // nil: none
+	points    map[string]*openPoint // all points by factors, with a reference
 }
 
 // openPoint is a point some of whose replicas may follow.
@@ -39,10 +49,12 @@ type openPoint struct {
 type series struct {
 	unit   string
 	values []float64
+	seeds  map[int64]float64 // values by seed, with a reference
 }
 
-func newSummary(axes []string, replicas int) *summary {
-	return &summary{axes: axes, replicas: replicas, open: make(map[string]*openPoint), quantile: make(map[int]float64)}
+func newSummary(axes []string, replicas int, reference *Reference) *summary {
+	return &summary{axes: axes, replicas: replicas, open: make(map[string]*openPoint), quantile: make(map[int]float64),
+		reference: reference, points: make(map[string]*openPoint)}
 }
 
 func (s *summary) add(d *document) error {
@@ -56,6 +68,9 @@ func (s *summary) add(d *document) error {
 			}
 		}
 		s.open[d.run.Point] = pt
+		if s.reference != nil {
+			s.points[strings.Join(pt.factors, "\x00")] = pt
+		}
 		s.order = append(s.order, d.run.Point)
 	}
 	pt.runs++
@@ -73,8 +88,14 @@ func (s *summary) add(d *document) error {
 			pt.values[m.path] = of
 		}
 		of.values = append(of.values, m.float)
+		if s.reference != nil {
+			if of.seeds == nil {
+				of.seeds = make(map[int64]float64)
+			}
+			of.seeds[d.run.Seed] = m.float
+		}
 	}
-	if pt.finished = pt.runs >= s.replicas; !pt.finished {
+	if pt.finished = pt.runs >= s.replicas && s.reference == nil; !pt.finished {
 		return nil
 	}
 	for len(s.order) > 0 && s.open[s.order[0]].finished {
@@ -107,6 +128,9 @@ func (s *summary) end() error {
 		of := pt.values[metric]
 		row = append(row, text(metric), text(of.unit), integer(int64(len(of.values))))
 		row = append(append(row, s.statistics(of.values)...), integer(pt.failed))
+		if s.reference != nil {
+			row = append(row, s.ratio(pt, metric)...)
+		}
 		for _, w := range s.writers {
 			if err := w.write(row); err != nil {
 				return err
@@ -123,6 +147,40 @@ func (s *summary) close() error {
 		}
 	}
 	return nil
+}
+
+// ratio returns the number of seeds that a point shares with its reference, and the ratio of a number and its interval.
+func (s *summary) ratio(pt *openPoint, metric string) []value {
+	none := []value{integer(0), {}, {}, {}}
+	at := slices.Index(s.axes, s.reference.Axis)
+	if at < 0 {
+		return none
+	}
+	factors := slices.Clone(pt.factors)
+	factors[at] = s.reference.Value
+	to := s.points[strings.Join(factors, "\x00")]
+	if to == nil || to.values[metric] == nil {
+		return none
+	}
+	of := pt.values[metric].seeds
+	var logarithms []float64
+	for _, seed := range slices.Sorted(maps.Keys(of)) {
+		if base := to.values[metric].seeds[seed]; base > 0 && of[seed] > 0 {
+			logarithms = append(logarithms, math.Log(of[seed]/base))
+		}
+	}
+	if len(logarithms) == 0 {
+		return none
+	}
+	statistics := s.statistics(logarithms) // mean, deviation, low, high
+	row := []value{integer(int64(len(logarithms)))}
+	for _, v := range []value{statistics[0], statistics[2], statistics[3]} {
+		if v.present {
+			v.float = math.Exp(v.float)
+		}
+		row = append(row, v)
+	}
+	return row
 }
 
 // statistics returns mean, standard deviation, both ends of the interval that contains the mean with a probability of

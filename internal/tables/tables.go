@@ -41,6 +41,7 @@ type Tables struct {
 	axes            []string
 	replicas        int
 	measure         []string // patterns of numbers; empty: all
+	reference       *Reference
 	files           []File
 }
 
@@ -107,6 +108,14 @@ func New(axes []string, replicas int) *Tables {
 // entry after that of the list. Without patterns, the tables have all numbers.
 func (t *Tables) Measure(patterns []string) { t.measure = patterns }
 
+// Reference is a value of an axis with which the summary compares the others.
+type Reference struct{ Axis, Value string }
+
+// CompareTo adds columns to the summary: the ratio of each number to that of the point with another value of an axis, a
+// mean over the seeds that both points have, and its 95 % interval. The mean is that of the logarithms, so only numbers
+// above 0 are compared. Call it before Write. The summary then needs the memory of all its numbers.
+func (t *Tables) CompareTo(r Reference) { t.reference = &r }
+
 // measures reports whether the patterns select a number.
 func (t *Tables) measures(m *metric) bool {
 	if len(t.measure) == 0 || matches(t.measure, m.path) {
@@ -144,7 +153,7 @@ func (t *Tables) Write(table string, asParquet bool, to io.Writer) {
 	case "results":
 		columns = resultColumns
 	case "summary":
-		columns = summaryColumns(t.axes)
+		columns = summaryColumns(t.axes, t.reference)
 	}
 	var w tableWriter
 	if asParquet {
@@ -158,7 +167,7 @@ func (t *Tables) Write(table string, asParquet bool, to io.Writer) {
 		t.results = append(t.results, w)
 	case "summary":
 		if t.summary == nil {
-			t.summary = newSummary(t.axes, t.replicas)
+			t.summary = newSummary(t.axes, t.replicas, t.reference)
 		}
 		t.summary.writers = append(t.summary.writers, w)
 	default:

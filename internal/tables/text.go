@@ -24,7 +24,7 @@ func (t *Tables) WriteText(to io.Writer) {
 	fmt.Fprintln(w.w, strings.Join(append(slices.Clone(t.axes), "metric", "mean", "±95%", "min", "max", "runs"), "\t"))
 	t.all = append(t.all, w)
 	if t.summary == nil {
-		t.summary = newSummary(t.axes, t.replicas)
+		t.summary = newSummary(t.axes, t.replicas, t.reference)
 	}
 	t.summary.writers = append(t.summary.writers, w)
 }
