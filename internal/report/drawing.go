@@ -275,12 +275,36 @@ func bands(all []value) *drawing {
 // levels is the number of colors of a heat map.
 const levels = 8
 
-// heat draws a matrix of numbers in colors on a logarithmic scale. edge is the number of ranks of a row.
-func heat(rows []value, edge float64, u unit) *drawing {
+// cells are the numbers of a heat map, with what its rows and columns are: ranks, or groups of edge ranks by the first
+// of them, or the objects of a list with names.
+type cells struct {
+	of    value // a list of rows
+	noun  string
+	edge  float64
+	names value // unknown: ranks
+}
+
+// name returns the name of a row and column with at most n characters.
+func (c *cells) name(i, n int) string {
+	if c.names.known {
+		return short(clean(c.names.at(i).get("name").text()), n)
+	}
+	return digits(float64(i) * c.edge)
+}
+
+// heat draws a matrix of numbers in colors on a logarithmic scale.
+func heat(c cells, u unit) *drawing {
 	d := &drawing{}
+	rows := c.of.all()
 	n := len(rows)
 	bounds, level := levelsOf(rows)
-	const side, left, top = 560.0, 200.0, 40.0
+	const left, top = 200.0, 40.0
+	side, names := 560.0, ""
+	from := top + side/2 // of the label of rows
+	if c.names.known {
+		from = top - 14 // names leave no room beside them
+		side, names = min(side, max(240, 60*float64(n))), fmt.Sprintf(` data-names="%s"`, escape(c.names.pointer))
+	}
 	cell := side / float64(max(n, 1))
 	var paths [levels]strings.Builder
 	for i, row := range rows {
@@ -300,8 +324,9 @@ func heat(rows []value, edge float64, u unit) *drawing {
 			k = end
 		}
 	}
-	fmt.Fprintf(&d.marks, `<rect class="axisline" x="%s" y="%s" width="%s" height="%s" style="fill:none"/>`, at(left),
-		at(top), at(side), at(side))
+	fmt.Fprintf(&d.marks, `<rect class="axisline" x="%s" y="%s" width="%s" height="%s" style="fill:none" `+
+		`data-cells="%s" data-rows="%d" data-edge="%s"%s/>`, at(left), at(top), at(side), at(side), escape(c.of.pointer),
+		n, at(c.edge), names)
 	for i := range paths {
 		if paths[i].Len() > 0 {
 			fmt.Fprintf(&d.marks, "<path class=\"h%d\" d=\"%s\"/>\n", i, paths[i].String())
@@ -314,15 +339,14 @@ func heat(rows []value, edge float64, u unit) *drawing {
 	}
 	step := max(1, (n+7)/8)
 	for i := 0; i < n; i += step {
-		name := digits(float64(i) * edge)
 		middle := cell * (float64(i) + 0.5)
 		fmt.Fprintf(&d.marks, `<text class="axis" x="%s" y="%s" text-anchor="middle">%s</text>`, at(left+middle),
-			at(top-6), name)
+			at(top-6), escape(c.name(i, int(cell)*step/8)))
 		fmt.Fprintf(&d.marks, `<text class="axis" x="%s" y="%s" text-anchor="end">%s</text>`, at(left-6),
-			at(top+middle+4), name)
+			at(top+middle+4), escape(c.name(i, 18)))
 	}
-	fmt.Fprintf(&d.marks, `<text x="%s" y="12" text-anchor="middle">to rank</text><text x="%s" y="%s" `+
-		"text-anchor=\"end\">from rank</text>\n", at(left+side/2), at(left-50), at(top+side/2))
+	fmt.Fprintf(&d.marks, `<text x="%s" y="12" text-anchor="middle">to %s</text><text x="%s" y="%s" `+
+		"text-anchor=\"end\">from %s</text>\n", at(left+side/2), c.noun, at(left-50), at(from), c.noun)
 	d.height = int(top+side) + 10
 	return d
 }

@@ -18,6 +18,10 @@ var style string
 //go:embed page.js
 var script string
 
+// manual is the address of the page of the documentation that describes pages. It has the anchors of all
+// sections.
+const manual = "https://github.com/tracedag/tracedag/blob/main/docs/reference/report.md"
+
 // page is a page that is written section by section.
 type page struct {
 	root     value
@@ -122,9 +126,12 @@ func (s *sentence) show(v value, u unit) *sentence {
 func (p *page) section(anchor, heading string, says *sentence) {
 	p.contents = append(p.contents, struct{ anchor, heading string }{anchor, heading})
 	fmt.Fprintf(&p.body, "<section id=\"%s\">\n<h2>%s</h2>\n", anchor, heading)
+	text := ""
 	if says != nil {
-		fmt.Fprintf(&p.body, "<p>%s</p>\n", says.html.String())
+		text = says.html.String() + " "
 	}
+	fmt.Fprintf(&p.body, "<p>%s<a class=\"manual\" href=\"%s#%s\" rel=\"noreferrer\">docs/reference/report.md#%[3]s</a></p>\n", text,
+		manual, anchor)
 }
 
 func (p *page) endSection() { p.body.WriteString("</section>\n") }
@@ -265,6 +272,7 @@ func (p *page) writeTo(w io.Writer, r *Report) error {
 const keys = `<details id="keys" class="screen"><summary>Keys of figures</summary>
 <p>Tab moves from figure to figure. <kbd>+</kbd> and <kbd>-</kbd> zoom, <kbd>0</kbd> shows all, arrows pan,
 <kbd>Enter</kbd> opens the table of values, <kbd>?</kbd> this list.</p>
+<p>In a traffic matrix, arrows select a cell and show its value.</p>
 <p>In the timeline, <kbd>n</kbd> and <kbd>p</kbd> select the next and the previous slice of a lane, and <kbd>w</kbd> the
 next of the longest waits; <kbd>Enter</kbd> zooms to the selected slice, and a selected message has an arrow to its
 receiver. <kbd>[</kbd> and <kbd>]</kbd> show fewer and more ranks, <kbd>c</kbd> shows and hides the critical path.</p>

@@ -35,6 +35,74 @@ for (const frame of document.querySelectorAll('.frame')) {
     e.preventDefault();
   }, { passive: false });
 }
+// Texts, marks and the one tip beside the pointer, for all figures.
+const units = { time: [['ps', 1], ['ns', 1e3], ['\u00b5s', 1e6], ['ms', 1e9], ['s', 1e12]], size: [['B', 1], ['kB', 1e3], ['MB', 1e6], ['GB', 1e9], ['TB', 1e12], ['PB', 1e15]] };
+const scaleOf = (scales, n) => scales.findLast(([, v]) => Math.abs(n) >= v) ?? scales[0];
+const format = (scales, n) => { const [unit, v] = scaleOf(scales, n); return Number((n / v).toPrecision(4)) + '\u00a0' + unit; };
+const element = (parent, tag, attributes, content) => {
+  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  if (content !== undefined) e.textContent = content;
+  parent.append(e);
+  return e;
+};
+const statusOf = (frame, text) => {
+  const status = document.createElement('p');
+  status.className = 'slice';
+  status.setAttribute('role', 'status');
+  status.textContent = text;
+  frame.after(status);
+  return status;
+};
+const tip = document.createElement('div');
+tip.className = 'tip screen';
+tip.hidden = true;
+document.querySelector('main').append(tip);
+const hover = (frame, textAt) => {
+  frame.addEventListener('pointermove', e => {
+    const text = textAt(e);
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + 'px';
+    tip.style.top = e.clientY + 16 + 'px';
+  });
+  frame.addEventListener('pointerleave', () => tip.hidden = true);
+};
+const pointAt = (svg, e) => new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+let parsed;
+const valueAt = pointer => {
+  parsed ??= JSON.parse(document.getElementById('result').textContent);
+  return pointer.split('/').slice(1).reduce((v, name) => v[name], parsed);
+};
+for (const cells of document.querySelectorAll('rect[data-cells]')) { // matrices: the cell under the pointer or the cursor
+  const svg = cells.ownerSVGElement, frame = svg.closest('.frame'), { x, y, width } = cells.getBBox(), { edge, names } = cells.dataset;
+  const rows = () => valueAt(cells.dataset.cells), last = cells.dataset.rows - 1, side = width / (last + 1);
+  const name = i => names ? valueAt(names)[i].name : (edge > 1 ? 'the group of rank ' : 'rank ') + i * edge;
+  const describe = ({ row, column }) => {
+    const n = rows()[row]?.[column];
+    return n === undefined ? '' : `from ${name(row)} to ${name(column)}: ${format(units.size, n)}`;
+  };
+  const find = e => {
+    const p = pointAt(svg, e), row = Math.floor((p.y - y) / side), column = Math.floor((p.x - x) / side);
+    return row >= 0 && row <= last && column >= 0 && column <= last ? { row, column } : null;
+  };
+  const status = statusOf(frame, 'Point at a cell, or press an arrow key to select one.'), mark = element(svg, 'path', { class: 'selected cell' });
+  let selected = null;
+  const select = to => {
+    selected = to;
+    mark.setAttribute('d', to ? `M${x + to.column * side} ${y + to.row * side}h${side}v${side}h${-side}z` : '');
+    if (to) status.textContent = describe(to);
+  };
+  const step = (from, by) => Math.max(0, Math.min(last, from + Math.sign(by)));
+  views.set(frame, { ...views.get(frame), pan: (dx, dy) => {
+    select(selected ? { row: step(selected.row, dy), column: step(selected.column, dx) } : { row: 0, column: 0 });
+    mark.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    return true;
+  } });
+  hover(frame, e => { const found = find(e); return found && describe(found); });
+  frame.addEventListener('click', e => { const found = find(e); if (found) select(found); });
+}
 addEventListener('keydown', e => {
   if (e.key !== '?') return;
   const keys = document.getElementById('keys');
@@ -226,21 +294,12 @@ function drawTimeline(data) {
     runs.forEach((run, k) => texts[k].push(rect(run, band, unit)));
   };
   const rect = (r, band, unit) => `M${left + r.from} ${place(band.y + band.high - r.up * unit)}h${r.to - r.from}v${place((r.up - r.low) * unit)}h${r.from - r.to}z`;
-  const scales = [['ps', 1], ['ns', 1e3], ['\u00b5s', 1e6], ['ms', 1e9], ['s', 1e12]];
-  const scaleOf = ps => scales.findLast(([, v]) => Math.abs(ps) >= v) ?? scales[0];
-  const text = ticks => { const [unit, v] = scaleOf(ticks * data.tick); return Number((ticks * data.tick / v).toPrecision(4)) + '\u00a0' + unit; };
-  const element = (parent, tag, attributes, content) => {
-    const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
-    if (content !== undefined) e.textContent = content;
-    parent.append(e);
-    return e;
-  };
+  const text = ticks => format(units.time, ticks * data.tick);
   const axes = svg.querySelector('.axes'), names = svg.querySelector('.rows'), slices = svg.querySelector('.slices');
   const critical = svg.querySelector('.critical');
   const mark = element(svg, 'path', { class: 'selected' });
   const drawAxes = () => {
-    const [unit, v] = scaleOf(view.to * data.tick), per = data.tick / v, span = (view.to - view.from) * per;
+    const [unit, v] = scaleOf(units.time, view.to * data.tick), per = data.tick / v, span = (view.to - view.from) * per;
     const power = 10 ** Math.floor(Math.log10(span)), step = [.1, .2, .5, 1].map(f => f * power).find(f => span / f <= 6) ?? power;
     axes.replaceChildren();
     for (let k = Math.ceil(view.from * per / step); k * step <= view.to * per * (1 + 1e-9); k++) {
@@ -316,7 +375,7 @@ function drawTimeline(data) {
     return `${where}${kind}${of && ' \u201c' + of + '\u201d'}${to}, ${times}, op ${s.op[i] >>> 0}`;
   };
   const at = e => { // time and y of a pointer
-    const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const p = pointAt(svg, e);
     return { t: view.from + (p.x - left) / wide * (view.to - view.from), x: p.x, y: p.y };
   };
   const find = e => {
@@ -332,13 +391,7 @@ function drawTimeline(data) {
     }
     return best;
   };
-  const status = document.createElement('p'), tip = document.createElement('div');
-  status.className = 'slice';
-  status.setAttribute('role', 'status');
-  status.textContent = 'Point at a slice, or press n to select one.';
-  tip.className = 'tip screen';
-  tip.hidden = true;
-  frame.after(status, tip);
+  const status = statusOf(frame, 'Point at a slice, or press n to select one.');
   const select = to => {
     selected = to;
     if (to) status.textContent = describe(to);
@@ -455,14 +508,8 @@ function drawTimeline(data) {
         dragged.far = true;
         refresh();
       }
-      const found = find(e);
-      tip.hidden = !found;
-      if (!found) return;
-      tip.textContent = describe(found);
-      tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + 'px';
-      tip.style.top = e.clientY + 16 + 'px';
     });
-    frame.addEventListener('pointerleave', () => tip.hidden = true);
+    hover(frame, e => { const found = find(e); return found && describe(found); });
     frame.addEventListener('click', e => { if (!dragged.far) select(find(e)); });
   };
   if (!data.levels.length) return;

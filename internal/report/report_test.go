@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -247,4 +249,59 @@ func FuzzSimulation(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSections checks that each section has a link to its anchor in the documentation, and that the anchor exists.
+func TestSections(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := regexp.MustCompile(`\.section\("([^"]+)", "([^"]+)"`)
+	sections := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range begins.FindAllStringSubmatch(string(source), -1) {
+			sections++
+			anchors := strings.Count(string(text), `<a id="`+m[1]+`"></a>`)
+			if strings.Contains(string(text), "\n## "+m[2]+"\n") && m[1] == strings.ToLower(m[2]) {
+				anchors++
+			}
+			if anchors != 1 {
+				t.Errorf("%s: section %s: %d anchors in docs/reference/report.md, want 1", file, m[1], anchors)
+			}
+		}
+	}
+	if sections < 20 {
+		t.Errorf("%d sections", sections)
+	}
+	page, _ := write(t, result("x", 8))
+	links := strings.Count(page, `<a class="manual" href="https://github.com/tracedag/tracedag/blob/main/docs/reference/report.md#`)
+	if n := strings.Count(page, "<section "); links != n || n < 5 {
+		t.Errorf("%d links of %d sections", links, n)
+	}
+}
+
+// TestMatrixCells checks that the script finds the values of the matrix, and that their places are those of the figure.
+func TestMatrixCells(t *testing.T) {
+	from := regexp.MustCompile(`<rect class="axisline" x="200" y="40" width="560" height="560" style="fill:none" ` +
+		`data-cells="([^"]*)" data-rows="(\d+)" data-edge="(\d+)"/>`)
+	for _, c := range []struct{ matrix, rows, edge string }{
+		{`{"ranks_per_row":1,"pairs":1,"bytes":[[0,5],[0,0]]}`, "2", "1"},
+		{`{"ranks_per_row":4,"pairs":1,"bytes":[[0,5,0],[0,0,0],[0,0,0]]}`, "3", "4"},
+		{`{"pairs":1,"bytes":[[5]]}`, "1", "1"},
+	} {
+		page, _ := write(t, []byte(`{"finish_ps":[1],"matrix":`+c.matrix+`}`))
+		m := from.FindStringSubmatch(page)
+		if m == nil || m[1] != "/matrix/bytes" || m[2] != c.rows || m[3] != c.edge {
+			t.Errorf("%s: %q", c.matrix, m)
+		}
+	}
 }

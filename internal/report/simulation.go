@@ -376,7 +376,8 @@ func (p *page) traffic() {
 	}
 	says.add(".")
 	p.section("matrix", "Traffic matrix", says)
-	p.figure("Bytes from rank to rank, on a logarithmic scale", says, heat(rows, edge.number(), size),
+	p.figure("Bytes from rank to rank, on a logarithmic scale", says,
+		heat(cells{of: matrix.get("bytes"), noun: "rank", edge: max(1, edge.number())}, size),
 		objectsOf(busy, "Pairs of ranks with most bytes", "src", "dst", "messages", "bytes"))
 	p.endSection()
 }
