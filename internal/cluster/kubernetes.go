@@ -65,7 +65,8 @@ func (k *Kubernetes) check() error {
 	case k.AtMost < 0:
 		return fmt.Errorf("expected 1 pod at a time or more, found %d", k.AtMost)
 	case k.Image == "" || strings.ContainsAny(k.Image, " \t\r\n") || !utf8.ValidString(k.Image):
-		return fmt.Errorf("image: expected a container image such as registry.example.com/tracedag:0.1, found %q", k.Image)
+		return fmt.Errorf("image: expected a container image such as registry.example.com/tracedag:0.1, found %q",
+			k.Image)
 	case len(k.Volume) > 253 || !claimName.MatchString(k.Volume):
 		return fmt.Errorf("volume: expected the name of a persistent volume claim, of lower-case letters, digits, "+
 			"\"-\" and \".\", found %q", k.Volume)

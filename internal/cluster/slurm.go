@@ -173,8 +173,8 @@ command -v sbatch >/dev/null || { echo "sbatch is missing: run this script where
 
 // slurmArray is the part of the script that submits an array: the command of a task, the number of restarts and the
 // call of sbatch. The program of a task runs in the background, because bash handles a signal only after the program in
-// the foreground has ended. scontrol requeue takes the id of the task: SLURM_JOB_ID of one of the tasks is the id of the
-// whole array. A task that was cancelled or has reached its time limit gets SIGTERM, too, but is no longer running;
+// the foreground has ended. scontrol requeue takes the id of the task: SLURM_JOB_ID of one of the tasks is the id of
+// the whole array. A task that was cancelled or has reached its time limit gets SIGTERM, too, but is no longer running;
 // requeueing it would undo that.
 const slurmArray = `
 task() {

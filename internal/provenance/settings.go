@@ -59,7 +59,8 @@ func (c *Command) settings() (map[string]string, error) {
 	return all, nil
 }
 
-// Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the backend.
+// Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the
+// backend.
 func Shapes(f *pflag.Flag, set param.Set) bool {
 	p := set.Find(f.Name)
 	return !manual.InSection(f, output) && !slices.Contains(reporting, manual.TopicOf(f)) &&

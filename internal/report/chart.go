@@ -133,8 +133,9 @@ func (d *drawing) frame(x, y *scaleAxis) {
 			"</text>\n", at(chartLeft), at(top(v)), at(chartRight), at(chartLeft-8), at(top(v)+4), escape(label))
 	})
 	x.ticks(func(v float64, label string) {
-		fmt.Fprintf(&d.marks, `<path class="grid" d="M%s %sV%s"/><text class="axis" x="%s" y="%s" text-anchor="middle">`+
-			"%s</text>\n", at(left(v)), at(chartTop), at(chartBottom), at(left(v)), at(chartBottom+18), escape(label))
+		fmt.Fprintf(&d.marks,
+			`<path class="grid" d="M%s %sV%s"/><text class="axis" x="%s" y="%s" text-anchor="middle">`+
+				"%s</text>\n", at(left(v)), at(chartTop), at(chartBottom), at(left(v)), at(chartBottom+18), escape(label))
 	})
 	fmt.Fprintf(&d.marks, `<path class="axisline" style="fill:none" d="M%s %sV%sH%s"/>`, at(chartLeft), at(chartTop),
 		at(chartBottom), at(chartRight))
@@ -186,7 +187,8 @@ func (d *drawing) line(x, y *scaleAxis, s *series, class string) {
 			fmt.Fprintf(&path, "L%s %s", across, down)
 		}
 		if s.dots {
-			fmt.Fprintf(&dots, `<circle class="dot %s" cx="%s" cy="%s" r="3.5"><title>%s: %s, %s</title></circle>`, class,
+			fmt.Fprintf(&dots, `<circle class="dot %s" cx="%s" cy="%s" r="3.5"><title>%s: %s, %s</title></circle>`,
+				class,
 				across, down, escape(s.name), escape(nameOn(x, p[0])), escape(nameOn(y, p[1])))
 		}
 	}

@@ -117,7 +117,8 @@ func (p *page) compare() {
 			v    value
 			unit unit
 		}{
-			{names.at(i), plain}, {r.get("run", "trace", "name"), plain}, {r.get("backend"), plain}, {r.get("model"), plain},
+			{names.at(i), plain}, {r.get("run", "trace", "name"), plain}, {r.get("backend"), plain},
+			{r.get("model"), plain},
 			{r.get("complete"), plain}, {r.get("makespan_ps"), time}, {r.get("fct_ps", "p99"), time},
 			{r.get("slowdown", "p99"), plain},
 		} {
@@ -276,7 +277,8 @@ func (p *page) changes(results []value, names value) {
 			clean(names.at(i + 1).text()), "difference", "ratio"}}
 		for _, c := range changes {
 			u := unitOfPath(c.get("metric").text())
-			t.rows = append(t.rows, []string{show(c.get("metric"), plain), shown(c.get("item"), plain), show(c.get("a"), u),
+			t.rows = append(t.rows, []string{show(c.get("metric"), plain), shown(c.get("item"), plain),
+				show(c.get("a"), u),
 				show(c.get("b"), u), show(c.get("difference"), u), show(c.get("ratio"), plain)})
 		}
 		p.folded("Compared with "+clean(names.at(i+1).text()), t)

@@ -60,7 +60,8 @@ func (d *drawing) legend() string {
 	var b strings.Builder
 	b.WriteString(`<ul class="legend">`)
 	for _, key := range d.keys {
-		mark := fmt.Sprintf(`<rect class="%s" x=".5" y=".5" width="21" height="13" style="stroke:var(--line)"/>`, key.class)
+		mark := fmt.Sprintf(`<rect class="%s" x=".5" y=".5" width="21" height="13" style="stroke:var(--line)"/>`,
+			key.class)
 		if key.line {
 			mark = fmt.Sprintf(`<path class="line %s" d="M0 7H22"/>`, key.class)
 		}

@@ -15,7 +15,8 @@ func (p *page) flows() {
 	says.add(".")
 	p.section("flows", "Flows", says)
 	defer p.endSection()
-	drawn := p.flowCurve("fct_ps", "fct_cdf", "Share of flows that complete within a time", "flow completion time", time)
+	drawn := p.flowCurve("fct_ps", "fct_cdf", "Share of flows that complete within a time", "flow completion time",
+		time)
 	drawn = p.flowCurve("slowdown", "slowdown_cdf", "Share of flows up to a slowdown", "slowdown", plain) || drawn
 	if !drawn {
 		p.percentiles("Percentiles of flows", "fct_ps", "delivered_ps", "slowdown").write(&p.body)
@@ -63,13 +64,15 @@ func (p *page) flowCurve(name, curve, caption, axis string, u unit) bool {
 	if points.len() < 2 {
 		return false
 	}
-	says := new(sentence).add("Of the flows, half have a "+axis+" of at most ").show(of.get("p50"), u).add(", 99 % of ").
+	says := new(sentence).add("Of the flows, half have a "+axis+" of at most ").show(of.get("p50"),
+		u).add(", 99 % of ").
 		show(of.get("p99"), u).add(", all of ").show(of.get("max"), u).add(".")
 	names := []string{name}
 	if name == "fct_ps" {
 		names = append(names, "delivered_ps")
 	}
-	p.figure(caption, says, distributions(axis, u, []value{points}, nil), p.percentiles("Percentiles of flows", names...))
+	p.figure(caption, says, distributions(axis, u, []value{points}, nil),
+		p.percentiles("Percentiles of flows", names...))
 	return true
 }
 

@@ -31,7 +31,8 @@ func (p *page) network() {
 		p.drawn(network, busy)
 	}
 	if dims.len() > 0 {
-		p.figure("Rate of a link by dimension", says, single(dims.all(), func(v value) string { return v.get("shape").text() },
+		p.figure("Rate of a link by dimension", says, single(dims.all(),
+			func(v value) string { return v.get("shape").text() },
 			"bits_s", rate), objectsOf(dims.all(), "Dimensions", members(dims.at(0))...))
 	}
 	if busy.known {
@@ -227,7 +228,8 @@ func (d *plan) links(network value) {
 		class, name := "use idle", "no traffic"
 		if level > 0 {
 			class = fmt.Sprintf("use u%d", level-1)
-			name = percent.format(most*float64(level-1)/useLevels) + " to " + percent.format(most*float64(level)/useLevels)
+			name = percent.format(most*float64(level-1)/useLevels) + " to " +
+				percent.format(most*float64(level)/useLevels)
 		}
 		d.keyOfLine(class, name)
 		thin := ""
@@ -265,7 +267,8 @@ func (d *plan) nodes(nodes []value, layout string) {
 	for i, v := range nodes {
 		name := escape(short(v.at(0).text(), 100))
 		if i < d.switches {
-			fmt.Fprintf(&d.marks, `<circle class="node host" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`, at(d.x[i]),
+			fmt.Fprintf(&d.marks, `<circle class="node host" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`,
+				at(d.x[i]),
 				at(d.y[i]), at(dot), name)
 			continue
 		}
@@ -333,7 +336,8 @@ func heatOfPorts(heat value, most float64) *drawing {
 		for k, v := range row.all() {
 			if use := v.number(); use > 0 && most > 0 {
 				level := min(levels-1, int(levels*use/most))
-				fmt.Fprintf(&paths[level], "M%s %sh%sv%sh-%sz", at(left+wide*float64(k)), at(top+high*float64(i)), at(wide),
+				fmt.Fprintf(&paths[level], "M%s %sh%sv%sh-%sz", at(left+wide*float64(k)), at(top+high*float64(i)),
+					at(wide),
 					at(high), at(wide))
 			}
 		}

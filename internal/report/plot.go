@@ -28,6 +28,7 @@ const (
 // Feature is a part of the result that a picture needs and that a run has only on request.
 type Feature uint8
 
+// Features of runs.
 const (
 	Breakdown    Feature = 1 << iota // the parts of the time of each rank
 	CriticalPath                     // the critical path

@@ -165,8 +165,8 @@ func (d *PlotData) add(p *picture) {
 	}
 }
 
-// WriteCSV writes the numbers as CSV with LF line ends: a row per mark, with the kind of the picture, the series and the
-// numbers in columns that name their unit.
+// WriteCSV writes the numbers as CSV with LF line ends: a row per mark, with the kind of the picture, the series and
+// the numbers in columns that name their unit.
 func (d *PlotData) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	columns := append([]string{"kind", "series"}, d.columns...)

@@ -127,7 +127,8 @@ func (m *linkMarks) path(row value, at func(x, y float64) vg.Point) (points []vg
 	dx, dy := to.x-from.x, to.y-from.y
 	const steps = 12
 	bend := 0.0
-	if level := m.columns && math.Abs(dx) < 1e-4 || m.rows && math.Abs(dy) < 1e-4; level && from.isSwitch && to.isSwitch &&
+	if level := m.columns && math.Abs(dx) < 1e-4 || m.rows && math.Abs(dy) < 1e-4; level && from.isSwitch &&
+		to.isSwitch &&
 		math.Hypot(dx, dy) > 1.4*m.apart {
 		bend = min(0.05, 0.15*math.Hypot(dx, dy)) / math.Hypot(dx, dy)
 	}

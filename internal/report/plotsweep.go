@@ -220,9 +220,7 @@ func layPanels(out *picture, all []*pointSeries, x plotAxis, places map[string]n
 	}
 	if len(out.panels) > 1 { // one range for all
 		for _, p := range out.panels {
-			for _, other := range out.panels {
-				p.sameAs = append(p.sameAs, other)
-			}
+			p.sameAs = append(p.sameAs, out.panels...)
 		}
 	}
 }

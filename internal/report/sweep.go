@@ -87,7 +87,8 @@ type measure struct {
 
 // measures are the results of points that figures show.
 var measures = []measure{
-	{[]string{"makespan_ps"}, "makespan", time, ""}, {[]string{"fct_ps", "p99"}, "99th percentile of the FCT", time, ""},
+	{[]string{"makespan_ps"}, "makespan", time, ""}, {[]string{"fct_ps", "p99"}, "99th percentile of the FCT", time,
+		""},
 	{[]string{"slowdown", "p99"}, "99th percentile of the slowdown", plain, ""},
 	{[]string{"packet_latency", "mean"}, "mean packet latency", plain, "cycles"},
 	{[]string{"accepted_load"}, "accepted load", plain, "flits per cycle and host"},
@@ -137,7 +138,8 @@ func (p *page) sweep() {
 				most = of
 			}
 		}
-		says := new(sentence).add("The "+m.heading()+" is from ").show(least, m.unit).add(" to ").show(most, m.unit).add(".")
+		says := new(sentence).add("The "+m.heading()+" is from ").show(least, m.unit).add(" to ").show(most,
+			m.unit).add(".")
 		fmt.Fprintf(&p.body, "<p>%s</p>\n", says.html.String())
 		p.figure(strings.ToUpper(m.name[:1])+m.heading()[1:], says, lines(points, names, m.path, m.unit), values)
 	}

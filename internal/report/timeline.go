@@ -462,7 +462,8 @@ func (t *Timeline) MarshalJSON() ([]byte, error) {
 	}
 	waits := slices.SortedFunc(slices.Values(t.waits), longer)
 	for _, s := range waits[:min(len(waits), listedMost)] {
-		document.Waits = append(document.Waits, waitJSON{s.Rank, s.Op, t.labelOf(WaitSlice, s.Rank, s.Op), t.ps(s.Start),
+		document.Waits = append(document.Waits, waitJSON{s.Rank, s.Op, t.labelOf(WaitSlice, s.Rank, s.Op),
+			t.ps(s.Start),
 			t.ps(s.End - s.Start)})
 	}
 	colls := make([]*extent, 0, len(t.colls))

@@ -74,7 +74,8 @@ func zigzag(n int64) int32 { return int32(uint32(n<<1) ^ uint32(n>>63)) }
 // encode returns the timeline in at most about budget bytes.
 func (t *Timeline) encode(budget int) *encoded {
 	shift := max(0, bits.Len64(t.end)-31)
-	e := &encoded{Shift: shift, Tick: math.Ldexp(float64(t.unit), shift), End: t.end >> shift, Ranks: t.ranks, Edge: t.edge,
+	e := &encoded{Shift: shift, Tick: math.Ldexp(float64(t.unit), shift), End: t.end >> shift, Ranks: t.ranks,
+		Edge:  t.edge,
 		Lines: len(t.lines), Levels: []encodedLevel{}, Labels: []string{}, numbers: map[string]int{}, room: budget / 10}
 	for _, k := range sliceNames {
 		e.Kinds = append(e.Kinds, k.name)

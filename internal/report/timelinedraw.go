@@ -119,7 +119,8 @@ func (b *band) stack(end uint64, step int) (all []stacked) {
 			if cover[m.kind] == nil {
 				cover[m.kind] = make([]uint64, n+1)
 			}
-			spread(cover[m.kind], place(m.start), place(m.end), uint64(min(percentOf(m.busy, m.end-m.start), 100)), full)
+			spread(cover[m.kind], place(m.start), place(m.end), uint64(min(percentOf(m.busy, m.end-m.start), 100)),
+				full)
 		}
 	}
 	whole := full * uint64(len(b.lanes)) * 100

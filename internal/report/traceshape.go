@@ -74,7 +74,8 @@ func (p *page) graph() {
 	if m == nil || len(ops) > listed {
 		return
 	}
-	says := new(sentence).add("The DAG has a row for each rank; ops are from left to right by the longest chain before ").
+	says := new(sentence).add("The DAG has a row for each rank; ops are from left to right by the longest chain " +
+		"before ").
 		add("them. The first is op ").show(ops[0].get("op"), plain).add(" of rank ").show(ops[0].get("rank"), plain).
 		add(", ").show(ops[0].get("kind"), plain).add(".")
 	if text := graph.get("unmatched"); text.text() != "" {
@@ -121,7 +122,8 @@ func (m *dagMarks) drawing() *drawing {
 	}
 	for i, o := range m.ops {
 		x, y := at1(i)
-		fmt.Fprintf(&d.marks, `<circle class="node" cx="%s" cy="%s" r="%s"><title>rank %d, op %d: %s %s</title></circle>`,
+		fmt.Fprintf(&d.marks,
+			`<circle class="node" cx="%s" cy="%s" r="%s"><title>rank %d, op %d: %s %s</title></circle>`,
 			at(x), at(y), at(radius), o.rank, o.op, escape(o.kind), escape(short(o.name, 100)))
 		if radius >= 7 && o.kind != "" {
 			fmt.Fprintf(&d.marks, `<text x="%s" y="%s" text-anchor="middle">%s</text>`, at(x), at(y+4),

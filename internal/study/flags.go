@@ -78,7 +78,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 
 // names are the flags of studies, and allowed those of others that a study uses.
 var (
-	names = []string{"study", "output", "dry-run", "status", "merge", "partial", "wait", "compare-to", "strict-versions", "retry-failed",
+	names = []string{"study", "output", "dry-run", "status", "merge", "partial", "wait", "compare-to",
+		"strict-versions", "retry-failed",
 		"grace", "shard", "shards", "shard-base", "slurm", "sbatch", "kubernetes", "image", "volume", "at-most"}
 	allowed = []string{"threads", "points", "results", "summary", "report", "quiet", "verbose", "max-memory", "no-sync",
 		"profile"}
@@ -111,8 +112,8 @@ const page = `A study is a file that describes a grid of runs. Its results are i
     load: 0.2..0.8:4
   replicas: 5
 
-Shards divide the runs among machines: --shard 3/16, or --shard auto --shards 16 in tasks of Slurm and Kubernetes. --slurm
-and --kubernetes print the script and the manifest that start them.
+Shards divide the runs among machines: --shard 3/16, or --shard auto --shards 16 in tasks of Slurm and Kubernetes.
+--slurm and --kubernetes print the script and the manifest that start them.
 
 The exit status is 0 if all runs of the shard are done, 1 if some failed and 75 if the shard ended early.`
 
@@ -121,8 +122,8 @@ type Runner interface {
 	Engine
 	Numbers() Numbers
 	Check(option string) error // an error about a name that is no option
-	// Probe sets the options of all points, on which tables of parameters depend, and the limit of memory of each point in
-	// bytes; 0: that of the program.
+	// Probe sets the options of all points, on which tables of parameters depend, and the limit of memory of each point
+	// in bytes; 0: that of the program.
 	Probe(args []string, memory int64)
 	Ops(in *Input) (ops int64, known bool)
 }
@@ -185,8 +186,8 @@ func (f *Flags) check(args []string) error {
 	var foreign error
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(names, flag.Name) && !slices.Contains(allowed, flag.Name) {
-			foreign = cli.Usagef("--%s and --study exclude each other: options of runs are in the study file, under set",
-				flag.Name)
+			foreign = cli.Usagef("--%s and --study exclude each other: options of runs are in the study file, under "+
+				"set", flag.Name)
 		}
 	})
 	if foreign != nil {
@@ -359,7 +360,8 @@ func (f *Flags) execute(p *cli.Program, r Runner, plan *Plan, threads int) error
 			lock.Lock()
 			defer lock.Unlock()
 			ended++
-			text := fmt.Sprintf("run %s (%d of %d): %s seed=%d", a.ID, ended, count, strings.Join(factors(a), " "), a.Seed)
+			text := fmt.Sprintf("run %s (%d of %d): %s seed=%d", a.ID, ended, count, strings.Join(factors(a), " "),
+				a.Seed)
 			switch {
 			case failure != nil:
 				failed++
@@ -478,8 +480,8 @@ func (f *Flags) mergeTables(p *cli.Program, plan *Plan, o Outputs) error {
 		axis, value, _ := strings.Cut(f.compareTo, "=")
 		known := func(a *provenance.Run) bool { return a.Factors[axis] == value && axes[axis] }
 		if !slices.ContainsFunc(plan.Abouts(), known) {
-			return cli.Usagef("--compare-to: expected AXIS=VALUE with an axis out of %s and one of its values, found %q",
-				strings.Join(slices.Sorted(maps.Keys(axes)), ", "), f.compareTo)
+			return cli.Usagef("--compare-to: expected AXIS=VALUE with an axis out of %s and one of its values, found "+
+				"%q", strings.Join(slices.Sorted(maps.Keys(axes)), ", "), f.compareTo)
 		}
 		t.CompareTo(tables.Reference{Axis: axis, Value: value})
 	}

@@ -35,8 +35,8 @@ func (f Folder) path(id string) string {
 	return filepath.Join(string(f), "runs", id[:2], id+".json")
 }
 
-// Keep stores the study file in the folder. If another one is there, the study must contain all of its runs: its options
-// are the same, and its axes have its values at least.
+// Keep stores the study file in the folder. If another one is there, the study must contain all of its runs: its
+// options are the same, and its axes have its values at least.
 func (f Folder) Keep(text []byte, s *Study) error {
 	name := filepath.Join(string(f), "study.yml")
 	before, err := os.ReadFile(name)
@@ -158,8 +158,8 @@ func (f Folder) Write(id string, line []byte, status Status) error {
 	return err
 }
 
-// clean removes files that killed processes left unfinished. It spares files of the last hour, which may be of a process
-// that runs.
+// clean removes files that killed processes left unfinished. It spares files of the last hour, which may be of a
+// process that runs.
 func (f Folder) clean() {
 	left, _ := filepath.Glob(filepath.Join(string(f), "runs", "*", ".*.json.*"))
 	for _, name := range left {
@@ -247,7 +247,8 @@ func (f Folder) Read(id string) (*Kept, error) {
 	k := &Kept{Line: text[:at]}
 	sum := sha256.Sum256(k.Line)
 	var status string
-	if begin := fmt.Sprintf("sha256:%x %s ", sum, id); len(text)-at > len(begin) && string(text[at:at+len(begin)]) == begin {
+	if begin := fmt.Sprintf("sha256:%x %s ", sum, id); len(text)-at > len(begin) &&
+		string(text[at:at+len(begin)]) == begin {
 		status = strings.TrimSuffix(string(text[at+len(begin):]), "\n")
 	}
 	kind := slices.Index(statuses[:], status)

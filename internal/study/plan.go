@@ -257,8 +257,8 @@ func (p *planner) foreign(name string, pt *point) bool {
 	return t != nil && !t.uses(name)
 }
 
-// place adds a run to the group of its configuration. A run whose point has a value that does not apply to its trace may
-// be there already, from a point with another such value.
+// place adds a run to the group of its configuration. A run whose point has a value that does not apply to its trace
+// may be there already, from a point with another such value.
 func (p *planner) place(run Run, args []string, input *Input, omitted bool) {
 	key := strings.Join(args, "\x00")
 	if input != nil {

@@ -18,7 +18,8 @@ import (
 const MaxSize = conf.MaxYAMLSize
 
 // keys are the keys of a study file.
-var keys = []string{"name", "traces", "set", "vary", "zip", "only", "exclude", "replicas", "seeds", "measure", "threads",
+var keys = []string{"name", "traces", "set", "vary", "zip", "only", "exclude", "replicas", "seeds", "measure",
+	"threads",
 	"limits"}
 
 // reader reads a study file.

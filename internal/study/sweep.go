@@ -11,7 +11,8 @@ import (
 type Numbers func(name string) param.Number
 
 // ParseSweep parses the axes of --sweep: NAME=VALUES separated by semicolons. Values are separated by commas, or by |
-// if one contains a comma; each is a text, in quotes if it contains a separator, or a range FROM..TO:N or FROM..TO:N:log.
+// if one contains a comma; each is a text, in quotes if it contains a separator, or a range FROM..TO:N or
+// FROM..TO:N:log.
 func ParseSweep(text string, numbers Numbers) ([]Axis, error) {
 	var axes []Axis
 	seen := make(map[string]bool)

@@ -104,8 +104,8 @@ func New(axes []string, replicas int) *Tables {
 }
 
 // Measure selects the numbers of the tables results and summary by patterns of their names, such as fct_ps.p99 or
-// jobs.*.makespan_ps. The name * is any name, at the end one or more names. A number of an entry of a list has the name of the
-// entry after that of the list. Without patterns, the tables have all numbers.
+// jobs.*.makespan_ps. The name * is any name, at the end one or more names. A number of an entry of a list has the name
+// of the entry after that of the list. Without patterns, the tables have all numbers.
 func (t *Tables) Measure(patterns []string) { t.measure = patterns }
 
 // Reference is a value of an axis with which the summary compares the others.

@@ -42,7 +42,8 @@ func (w *textWriter) write(row []value) error {
 	if r[10].int > 0 {
 		failed = fmt.Sprintf(", %d failed", r[10].int)
 	}
-	_, err := fmt.Fprintf(w.w, "%s\t%s\t%s\t%s\t%s\t%d%s\n", strings.TrimSuffix(r[0].text, "_ps"), readable(r[3], r[1].text),
+	_, err := fmt.Fprintf(w.w, "%s\t%s\t%s\t%s\t%s\t%d%s\n", strings.TrimSuffix(r[0].text, "_ps"),
+		readable(r[3], r[1].text),
 		readable(half, r[1].text), readable(r[7], r[1].text), readable(r[9], r[1].text), r[2].int, failed)
 	return err
 }

@@ -260,7 +260,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	addSections(result, report, b.maxFlows, c.env.IsGiven("fct-bins"))
 	if o.Figures {
-		result.Add(sim.Section{Key: "network", Value: topology.NewFigure(b.network, report.traffic(b.network)), At: sim.Detail})
+		result.Add(sim.Section{Key: "network", Value: topology.NewFigure(b.network, report.traffic(b.network)),
+			At: sim.Detail})
 	}
 	if result.Path != nil {
 		result.Add(result.Path.Section(o.Path))

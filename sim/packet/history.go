@@ -113,7 +113,8 @@ func (n *network) queues(t *topology.Network) *queueSection {
 	for _, i := range order[:min(len(order), fullestPorts)] {
 		port := h.ports[i]
 		counts := &s.queues[port]
-		one := portQueue{Port: names[port], Mean: counts.mean(s.count), P99: counts.quantile(s.count, 0.99), Most: most[i],
+		one := portQueue{Port: names[port], Mean: counts.mean(s.count), P99: counts.quantile(s.count, 0.99),
+			Most:  most[i],
 			Bytes: h.series[i], Curve: counts.curve(s.count)}
 		if pt := &n.ports[port]; pt.marksPackets() {
 			one.Min, one.Max = &pt.kmin, &pt.kmax

@@ -26,8 +26,8 @@ type Figure struct {
 	Ports    *Heat      `json:"ports,omitempty"` // instead of nodes and links
 }
 
-// Heat is the largest utilization of the outputs of switches. A row has SwitchesPerRow switches, a column PortsPerColumn
-// of their ports in the order of the links.
+// Heat is the largest utilization of the outputs of switches. A row has SwitchesPerRow switches, a column
+// PortsPerColumn of their ports in the order of the links.
 type Heat struct {
 	SwitchesPerRow int         `json:"switches_per_row"`
 	PortsPerColumn int         `json:"ports_per_column"`
@@ -68,7 +68,8 @@ func NewFigure(n *Network, traffic []Traffic) *Figure {
 		f.Nodes.Float(at.X, 4)
 		f.Nodes.Float(at.Y, 4)
 	}
-	f.Drawn = &sim.Table{Columns: []string{"link", "from", "to", "rate_bits_s", "bytes", "back_bytes", "use", "back_use"}}
+	f.Drawn = &sim.Table{Columns: []string{"link", "from", "to", "rate_bits_s", "bytes", "back_bytes", "use",
+		"back_use"}}
 	for l, link := range n.Links {
 		f.Drawn.Begin()
 		f.Drawn.Text(n.Name(link.A) + "-" + n.Name(link.B))

@@ -20,7 +20,8 @@ grid, or with --csv a table ("--help result").
 
 Semicolons separate axes, commas separate values; | separates values with commas. FROM..TO:N are N values at equal
 distances, FROM..TO:N:log at equal ratios. An axis is any option that changes results: parameters of the backend
-("simulate --help packet"), transport, topology, keys such as topology.rate, placement, collective, backend, trace, seed.
+("simulate --help packet"), transport, topology, keys such as topology.rate, placement, collective, backend, trace,
+seed.
 
 --replicas N runs each point with N seeds and prints means with 95 % intervals.
 

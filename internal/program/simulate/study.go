@@ -53,7 +53,8 @@ type shared struct {
 }
 
 func newEngine(p *cli.Program, o *options, reg *registries, args []string) *engine {
-	return &engine{p: p, common: o, kinds: reg.kinds, generator: reg.generator, args: args, shared: make(map[*study.Input]map[string]*shared)}
+	return &engine{p: p, common: o, kinds: reg.kinds, generator: reg.generator, args: args,
+		shared: make(map[*study.Input]map[string]*shared)}
 }
 
 // runStudy runs the study of --study.

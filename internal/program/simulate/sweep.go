@@ -197,7 +197,8 @@ func (e *engine) Check(name string) error {
 	for i := range e.kinds {
 		table := e.kinds[i].New().Params()
 		for _, name := range []string{flag, numbered} {
-			if p := table.Find(name); p != nil && (p.Key && !isKey || provenance.Shapes(&pflag.Flag{Name: name}, table)) {
+			if p := table.Find(name); p != nil && (p.Key && !isKey ||
+				provenance.Shapes(&pflag.Flag{Name: name}, table)) {
 				return nil
 			}
 		}

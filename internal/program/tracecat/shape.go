@@ -114,7 +114,10 @@ func recorded(r *dag.Rank) (all []span) {
 			all = append(all, span{from, until})
 		}
 	}
-	slices.SortFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.until, b.until)) })
+	slices.SortFunc(all, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.from, b.from),
+			cmp.Compare(a.until, b.until))
+	})
 	return all
 }
 
