@@ -74,7 +74,7 @@ func (p *page) graph() {
 	if m == nil || len(ops) > listed {
 		return
 	}
-	says := new(sentence).add("The DAG has a row for each rank; ops are from left to right by the longest chain " +
+	says := new(sentence).add("The DAG has a row for each rank; ops are from left to right by the longest chain "+
 		"before ").
 		add("them. The first is op ").show(ops[0].get("op"), plain).add(" of rank ").show(ops[0].get("rank"), plain).
 		add(", ").show(ops[0].get("kind"), plain).add(".")
