@@ -512,8 +512,8 @@ func (w *PathWalk) network(m uint32, leaves bool, tracer Tracer) lead {
 // Unloader is implemented by networks that know the time of a message in an idle network.
 type Unloader interface {
 	// Unloaded returns the time of message m in an idle network in picoseconds, with the answer to its request if it
-	// waits for its receive, until its last byte arrives or, if it leaves, until its send ends: the time of its bytes on
-	// the link of the sender, and the rest.
+	// waits for its receive, until its last byte arrives or, if it leaves, until its send ends: the time of its bytes
+	// on the link of the sender, and the rest.
 	Unloaded(m uint32, leaves bool) (bytes, latency uint64)
 }
 

@@ -135,7 +135,8 @@ func (d *drawing) frame(x, y *scaleAxis) {
 	x.ticks(func(v float64, label string) {
 		fmt.Fprintf(&d.marks,
 			`<path class="grid" d="M%s %sV%s"/><text class="axis" x="%s" y="%s" text-anchor="middle">`+
-				"%s</text>\n", at(left(v)), at(chartTop), at(chartBottom), at(left(v)), at(chartBottom+18), escape(label))
+				"%s</text>\n", at(left(v)), at(chartTop), at(chartBottom), at(left(v)), at(chartBottom+18),
+			escape(label))
 	})
 	fmt.Fprintf(&d.marks, `<path class="axisline" style="fill:none" d="M%s %sV%sH%s"/>`, at(chartLeft), at(chartTop),
 		at(chartBottom), at(chartRight))

@@ -326,7 +326,8 @@ func heat(c cells, u unit) *drawing {
 		}
 	}
 	fmt.Fprintf(&d.marks, `<rect class="axisline" x="%s" y="%s" width="%s" height="%s" style="fill:none" `+
-		`data-cells="%s" data-rows="%d" data-edge="%s"%s/>`, at(left), at(top), at(side), at(side), escape(c.of.pointer),
+		`data-cells="%s" data-rows="%d" data-edge="%s"%s/>`, at(left), at(top), at(side), at(side),
+		escape(c.of.pointer),
 		n, at(c.edge), names)
 	for i := range paths {
 		if paths[i].Len() > 0 {
