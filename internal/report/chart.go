@@ -15,7 +15,7 @@ type scaleAxis struct {
 	log         bool
 	names       []string  // of the whole numbers from 0, instead of numbers
 	lines       []float64 // numbers marked by lines
-	lineName    string    // before the number of such a line
+	lineName    string    // before the number of such a line, or the text at each line of a horizontal axis
 }
 
 // fit makes the axis logarithmic if its positive numbers span more than a factor of 50.
@@ -65,6 +65,9 @@ type series struct {
 	steps bool // the line is a distribution function: it rises at its points
 	dots  bool
 	xy    [][2]float64
+
+	between [][2]float64 // the intervals of the points; nil: none
+	notes   []string     // about the points; nil: none
 }
 
 // Margins of charts.
@@ -95,6 +98,9 @@ func chart(x, y scaleAxis, all []series) *drawing {
 			x.extend(p[0])
 			y.extend(p[1])
 		}
+		for _, p := range s.between {
+			y.extend(p[1])
+		}
 	}
 	for _, v := range y.lines {
 		y.extend(v * 1.08) // with room for its label
@@ -104,6 +110,7 @@ func chart(x, y scaleAxis, all []series) *drawing {
 	}
 	d.frame(&x, &y)
 	d.thresholds(&y)
+	d.rules(&x)
 	last := math.Inf(1) // the place of the last label of a single point
 	for i, s := range all {
 		class := s.class
@@ -117,8 +124,12 @@ func chart(x, y scaleAxis, all []series) *drawing {
 		d.keyOfLine(class, s.name)
 		if s.dots && len(s.xy) == 1 {
 			last = min(last-13, chartBottom-(chartBottom-chartTop)*y.place(s.xy[0][1])+4)
-			fmt.Fprintf(&d.marks, `<text x="%s" y="%s">%s</text>`+"\n",
-				at(chartLeft+8+(chartRight-chartLeft)*x.place(s.xy[0][0])), at(last), escape(s.name))
+			across, anchor := chartLeft+8+(chartRight-chartLeft)*x.place(s.xy[0][0]), "start"
+			if across > (chartLeft+chartRight)/2 {
+				across, anchor = across-16, "end"
+			}
+			fmt.Fprintf(&d.marks, `<text x="%s" y="%s" text-anchor="%s">%s</text>`+"\n", at(across), at(max(last, 11)),
+				anchor, escape(short(s.name, 60)))
 		}
 	}
 	return d
@@ -165,10 +176,50 @@ func (d *drawing) thresholds(y *scaleAxis) {
 	}
 }
 
+// rules draws the marked numbers of the horizontal axis.
+func (d *drawing) rules(x *scaleAxis) {
+	for i, v := range x.lines {
+		across, anchor := chartLeft+(chartRight-chartLeft)*x.place(v), "start"
+		fmt.Fprintf(&d.marks, `<path class="threshold" d="M%s %sV%s"><title>%s %s</title></path>`, at(across),
+			at(chartTop), at(chartBottom), escape(x.lineName), escape(x.unit.format(v)))
+		if i > 0 {
+			continue
+		}
+		if across > (chartLeft+chartRight)/2 {
+			across, anchor = across-10, "end"
+		}
+		fmt.Fprintf(&d.marks, `<text class="halo" x="%s" y="%s" text-anchor="%s">%s</text>`+"\n", at(across+5),
+			at(chartBottom-8), anchor, escape(x.lineName))
+	}
+}
+
+// intervals draws the intervals of the points of a line: a bar each, or a band.
+func (d *drawing) intervals(x, y *scaleAxis, s *series, class string) {
+	left := func(v float64) string { return at(chartLeft + (chartRight-chartLeft)*x.place(v)) }
+	top := func(v float64) string { return at(chartBottom - (chartBottom-chartTop)*y.place(v)) }
+	var path, back strings.Builder
+	for i, p := range s.between {
+		if len(s.between) > mostBars {
+			fmt.Fprintf(&path, "L%s %s", left(s.xy[i][0]), top(p[1]))
+			last := len(s.between) - 1 - i
+			fmt.Fprintf(&back, "L%s %s", left(s.xy[last][0]), top(s.between[last][0]))
+		} else if p[0] < p[1] {
+			fmt.Fprintf(&path, "M%s %sV%sm-4 0h8M%[1]s %[2]sm-4 0h8", left(s.xy[i][0]), top(p[0]), top(p[1]))
+		}
+	}
+	switch {
+	case back.Len() > 0:
+		fmt.Fprintf(&d.marks, `<path class="dot %s band" d="M%s%sz"/>`, class, path.String()[1:], back.String())
+	case path.Len() > 0:
+		fmt.Fprintf(&d.marks, `<path class="line %s whisker" d="%s"/>`, class, path.String())
+	}
+}
+
 // line draws a line, and its points if it has few of them.
 func (d *drawing) line(x, y *scaleAxis, s *series, class string) {
 	left := func(v float64) string { return at(chartLeft + (chartRight-chartLeft)*x.place(v)) }
 	top := func(v float64) string { return at(chartBottom - (chartBottom-chartTop)*y.place(v)) }
+	d.intervals(x, y, s, class)
 	var path, dots strings.Builder
 	lastAcross, lastDown := "", ""
 	for i, p := range s.xy {
@@ -188,9 +239,12 @@ func (d *drawing) line(x, y *scaleAxis, s *series, class string) {
 			fmt.Fprintf(&path, "L%s %s", across, down)
 		}
 		if s.dots {
-			fmt.Fprintf(&dots, `<circle class="dot %s" cx="%s" cy="%s" r="3.5"><title>%s: %s, %s</title></circle>`,
-				class,
-				across, down, escape(s.name), escape(nameOn(x, p[0])), escape(nameOn(y, p[1])))
+			note := ""
+			if s.notes != nil {
+				note = s.notes[i]
+			}
+			fmt.Fprintf(&dots, `<circle class="dot %s" cx="%s" cy="%s" r="3.5"><title>%s: %s, %s%s</title></circle>`,
+				class, across, down, escape(s.name), escape(nameOn(x, p[0])), escape(nameOn(y, p[1])), escape(note))
 		}
 	}
 	if path.Len() > 0 {

@@ -130,9 +130,8 @@ func (p *page) section(anchor, heading string, says *sentence) {
 	if says != nil {
 		text = says.html.String() + " "
 	}
-	fmt.Fprintf(&p.body,
-		"<p>%s<a class=\"manual\" href=\"%s#%s\" rel=\"noreferrer\">docs/reference/report.md#%[3]s</a></p>\n", text,
-		manual, anchor)
+	fmt.Fprintf(&p.body, `<p>%s<a class="manual" href="%s#%s" rel="noreferrer">docs/reference/report.md#%[3]s</a></p>`+
+		"\n", text, manual, anchor)
 }
 
 func (p *page) endSection() { p.body.WriteString("</section>\n") }

@@ -13,6 +13,7 @@ import (
 const (
 	maxSeries = 16 // lines of a picture of a sweep
 	maxPanels = 9
+	mostBars  = 12 // of the intervals of the points of a line; with more, they are a band
 )
 
 // factorUnits are the endings of values of factors, with their unit and its value.
@@ -64,6 +65,58 @@ func factorAxis(name string, values []string) (a plotAxis, places map[string]num
 type pointSeries struct {
 	panel, name string
 	values      map[string][]value // by place
+	loads       []value            // at saturation, if places are loads
+}
+
+// seriesOf returns the values of a measure by factor, and the values of the first factor, whose places points have. The
+// values of factor panel, if there is one, have a panel each; the other factors are part of names.
+func seriesOf(points []value, names, path []string, panel int) (all []*pointSeries, places []string) {
+	for _, v := range points {
+		x, in, title := "", make([]string, 0, len(names)), ""
+		for i, name := range names {
+			text := label(factorText(v.get("factors", name)))
+			switch {
+			case i == 0:
+				x = text
+			case i == panel:
+				title = name + " = " + text
+			default:
+				in = append(in, name+" = "+text)
+			}
+		}
+		if !slices.Contains(places, x) {
+			places = append(places, x)
+		}
+		if !v.get(path...).isNumber() {
+			continue
+		}
+		name := strings.Join(in, ", ")
+		at := slices.IndexFunc(all, func(p *pointSeries) bool { return p.panel == title && p.name == name })
+		if at < 0 {
+			at, all = len(all), append(all, &pointSeries{title, name, make(map[string][]value), nil})
+		}
+		all[at].values[x] = append(all[at].values[x], v.get(path...))
+		if load := v.get("saturation", "load"); load.isNumber() && len(names) > 0 && names[0] == "load" {
+			all[at].loads = append(all[at].loads, load)
+		}
+	}
+	return all, places
+}
+
+// line returns the points of the series by place: the mean of replicas, with the interval from the least to the
+// greatest. It omits values without a place.
+func (p *pointSeries) line(places map[string]num) (points []lineMark, replicas int) {
+	order := slices.SortedFunc(maps.Keys(p.values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(places[a].of, places[b].of), strings.Compare(a, b))
+	})
+	for _, text := range order {
+		if _, known := places[text]; !known {
+			continue
+		}
+		replicas = max(replicas, len(p.values[text]))
+		points = append(points, meanOf(places[text], p.values[text]))
+	}
+	return points, replicas
 }
 
 // drawSweep draws a measure over the factor with most values. The next factor has a line for each value, the third a
@@ -124,35 +177,7 @@ func measureOf(path string) measure {
 func drawMeasure(s *source, points []value, m measure) *picture {
 	names := factorsOf(points)
 	out := &picture{note: s.pointsNote()}
-	var values []string
-	var all []*pointSeries
-	for _, v := range points {
-		x, in := "", make([]string, 0, len(names))
-		panel := ""
-		for i, name := range names {
-			text := label(factorText(v.get("factors", name)))
-			switch {
-			case i == 0:
-				x = text
-			case i == 2:
-				panel = name + " = " + text
-			default:
-				in = append(in, name+" = "+text)
-			}
-		}
-		if !slices.Contains(values, x) {
-			values = append(values, x)
-		}
-		if !v.get(m.path...).isNumber() {
-			continue
-		}
-		name := strings.Join(in, ", ")
-		at := slices.IndexFunc(all, func(p *pointSeries) bool { return p.panel == panel && p.name == name })
-		if at < 0 {
-			at, all = len(all), append(all, &pointSeries{panel, name, make(map[string][]value)})
-		}
-		all[at].values[x] = append(all[at].values[x], v.get(m.path...))
-	}
+	all, values := seriesOf(points, names, m.path, 2)
 	if len(all) == 0 {
 		return nil
 	}
@@ -196,14 +221,10 @@ func layPanels(out *picture, all []*pointSeries, x plotAxis, places map[string]n
 			continue
 		}
 		line := &lineMarks{name: cmp.Or(one.name, m.name), style: style}
-		order := slices.SortedFunc(maps.Keys(one.values), func(a, b string) int {
-			return cmp.Compare(places[a].of, places[b].of)
-		})
-		for _, text := range order {
-			replicas = max(replicas, len(one.values[text]))
-			line.points = append(line.points, meanOf(places[text], one.values[text]))
-		}
-		line.band = len(line.points) > 12
+		var runs int
+		line.points, runs = one.line(places)
+		replicas = max(replicas, runs)
+		line.band = len(line.points) > mostBars
 		out.panels[at].marks = append(out.panels[at].marks, line)
 		if one.name != "" && len(out.keys) <= style {
 			out.keys = append(out.keys, line.key())
@@ -345,7 +366,7 @@ func (s *source) load(m measure, half []string) *picture {
 	}
 	for _, l := range lines {
 		slices.SortStableFunc(l.points, func(a, b lineMark) int { return cmp.Compare(a.x.of, b.x.of) })
-		l.band = len(l.points) > 12
+		l.band = len(l.points) > mostBars
 		p.marks = append(p.marks, l)
 		if len(lines) > 1 {
 			out.keys = append(out.keys, l.key())

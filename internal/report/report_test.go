@@ -283,7 +283,8 @@ func TestSections(t *testing.T) {
 		t.Errorf("%d sections", sections)
 	}
 	page, _ := write(t, result("x", 8))
-	links := strings.Count(page, `<a class="manual" href="https://github.com/tracedag/tracedag/blob/main/docs/reference/report.md#`)
+	links := strings.Count(page, `<a class="manual" href="https://github.com/tracedag/tracedag/blob/main/docs/`+
+		"reference/report.md#")
 	if n := strings.Count(page, "<section "); links != n || n < 5 {
 		t.Errorf("%d links of %d sections", links, n)
 	}

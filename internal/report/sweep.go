@@ -2,9 +2,7 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -65,6 +63,9 @@ func (s *Sweep) Add(document []byte) error {
 func (s *Sweep) Report() (*Report, error) {
 	document := map[string]any{"points": s.points, "report": map[string]any{"points": len(s.points) + s.more,
 		"shown": len(s.points), "failed": s.failed}}
+	if most, _, _ := replicasOf((value{of: s.points}).all()); most > 1 {
+		document["report"].(map[string]any)["replicas"] = most
+	}
 	for name, v := range s.first {
 		if v != nil {
 			document[name] = v
@@ -92,6 +93,7 @@ var measures = []measure{
 	{[]string{"slowdown", "p99"}, "99th percentile of the slowdown", plain, ""},
 	{[]string{"packet_latency", "mean"}, "mean packet latency", plain, "cycles"},
 	{[]string{"accepted_load"}, "accepted load", plain, "flits per cycle and host"},
+	{[]string{"saturation", "load"}, "load at saturation", plain, "flits per cycle and host"},
 }
 
 // heading returns the name with the unit of plain numbers.
@@ -117,6 +119,7 @@ func (p *page) sweep() {
 	}
 	p.section("sweep", "Sweep", says)
 	defer p.endSection()
+	p.aboutReplicas(points)
 	var shownMeasures []int
 	for i, m := range measures {
 		if slices.ContainsFunc(points, func(v value) bool { return v.get(m.path...).isNumber() }) {
@@ -141,7 +144,13 @@ func (p *page) sweep() {
 		says := new(sentence).add("The "+m.heading()+" is from ").show(least, m.unit).add(" to ").show(most,
 			m.unit).add(".")
 		fmt.Fprintf(&p.body, "<p>%s</p>\n", says.html.String())
-		p.figure(strings.ToUpper(m.name[:1])+m.heading()[1:], says, lines(points, names, m.path, m.unit), values)
+		if m.path[0] == "saturation" && len(names) > 0 && names[0] == "load" {
+			continue // the horizontal axis of the others
+		}
+		if series, _ := seriesOf(points, names, m.path, -1); len(series) > maxLines {
+			p.body.WriteString("<p>The figure has the first lines, the table all points.</p>\n")
+		}
+		p.figure(strings.ToUpper(m.name[:1])+m.heading()[1:], says, lines(points, names, &m), values)
 	}
 	for i, v := range points {
 		if failed := v.get("error"); failed.known {
@@ -183,114 +192,107 @@ func factorsOf(points []value) []string {
 	return names
 }
 
-// mark is a point of a line.
-type mark struct {
-	x  string // value of the factor of the horizontal axis
-	of value
-}
-
-// lines draws a measure over the first factor, a line for each combination of the others.
-func lines(points []value, names []string, path []string, u unit) *drawing {
-	d := &drawing{}
-	var labelsOf []string
-	series := make(map[string][]mark)
-	var places []string
-	numeric, most := true, 0.0
-	at1 := make(map[string]float64)
+// replicasOf returns the largest number of points with equal factors, whether all combinations of factors have as many,
+// and whether the seeds of such points differ.
+func replicasOf(points []value) (most int, equal, seeds bool) {
+	type seeded struct{ factors, seed string }
+	runs, seen := make(map[string]int), make(map[seeded]bool)
+	equal, seeds = true, true
 	for _, v := range points {
-		x, label := "", make([]string, 0, len(names))
-		for i, name := range names {
-			if text := clean(fmt.Sprint(v.get("factors", name).of)); i == 0 {
-				x = text
-			} else {
-				label = append(label, name+"="+text)
-			}
-		}
-		if !slices.Contains(places, x) {
-			places = append(places, x)
-		}
-		of := v.get(path...)
-		if !of.isNumber() {
+		if v.get("error").known {
+			equal = false
 			continue
 		}
-		number, err := strconv.ParseFloat(x, 64)
-		numeric = numeric && err == nil && number >= 0 && !math.IsInf(number, 0)
-		at1[x] = number
-		name := strings.Join(label, " ")
-		if series[name] == nil {
-			labelsOf = append(labelsOf, name)
-		}
-		series[name] = append(series[name], mark{x, of})
-		most = max(most, of.number())
+		text, _ := marshal(v.get("factors").of) // in the order of names; decoded JSON has no error
+		factors := string(text)
+		runs[factors]++
+		one := seeded{factors, fmt.Sprint(v.get("seed").of)}
+		seeds = seeds && !seen[one]
+		seen[one] = true
+		most = max(most, runs[factors])
 	}
-	const left, end, bottom = 90.0, 720.0, 280.0
-	largest := 0.0
-	for _, x := range places {
-		largest = max(largest, at1[x])
+	for _, n := range runs {
+		equal = equal && n == most
 	}
-	numeric = numeric && largest > 0
-	place := func(x string) float64 {
-		if numeric {
-			return left + (end-left)*at1[x]/largest
-		}
-		return left + (end-left)*(float64(slices.Index(places, x))+0.5)/float64(len(places))
+	return most, equal, seeds
+}
+
+// aboutReplicas writes how many runs the points of figures have, if they are several.
+func (p *page) aboutReplicas(points []value) {
+	replicas := p.root.get("report", "replicas")
+	if replicas.number() < 2 {
+		return
 	}
-	y := func(v float64) float64 { return bottom - (bottom-12)*max(0, v)/max(most, math.SmallestNonzeroFloat64) }
-	(axis{most: most, unit: u}).ticks(func(v float64, label string) {
-		fmt.Fprintf(&d.marks, `<path class="grid" d="M%s %sH%s"/><text class="axis" x="%s" y="%s" text-anchor="end">%s`+
-			"</text>\n", at(left), at(y(v)), at(end), at(left-8), at(y(v)+4), escape(label))
-	})
-	last := -100.0
-	for _, x := range places {
-		if at1 := place(x); at1-last >= 60 {
-			last = at1
-			fmt.Fprintf(&d.marks, `<text class="axis" x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", at(at1),
-				at(bottom+18), escape(short(x, 12)))
-		}
+	_, equal, seeds := replicasOf(points)
+	says := new(sentence).add("Each point is the mean of ")
+	if !equal {
+		says.add("up to ")
 	}
+	says.show(replicas, plain)
+	if seeds {
+		says.add(" seeds")
+	} else {
+		says.add(" runs")
+	}
+	says.add("; bars or bands are from the least to the greatest.")
+	fmt.Fprintf(&p.body, "<p>%s</p>\n", says.html.String())
+}
+
+// placesOf returns the axis of the first factor and the places of its values. The value of searches for saturation has
+// none if there are such loads: each series has its own place.
+func placesOf(names, values []string, searched bool) (x scaleAxis, places map[string]num) {
+	if searched {
+		values = slices.DeleteFunc(slices.Clone(values), func(text string) bool { return text == "saturation" })
+	}
+	name := ""
 	if len(names) > 0 {
-		fmt.Fprintf(&d.marks, `<text x="%s" y="%s" text-anchor="middle">%s</text>`+"\n", at((left+end)/2),
-			at(bottom+38), escape(names[0]))
+		name = names[0]
 	}
-	lowest := 0.0 // of the labels
-	for i, name := range labelsOf[:min(len(labelsOf), maxLines)] {
-		marks := series[name]
-		if numeric {
-			slices.SortStableFunc(marks, func(a, b mark) int {
-				switch {
-				case at1[a.x] < at1[b.x]:
-					return -1
-				case at1[a.x] > at1[b.x]:
-					return 1
-				}
-				return 0
-			})
+	a, places := factorAxis(name, values)
+	a.of.in = factorUnitNames[name]
+	x = scaleAxis{name: a.of.name, unit: a.of.unit, names: a.names, lineName: "saturation"}
+	if a.of.in != "" && a.names == nil {
+		x.name += " in " + a.of.in
+	}
+	zero := false
+	for _, place := range places {
+		x.extend(place.of)
+		zero = zero || place.of <= 0
+	}
+	if a.names == nil && !zero {
+		x.fit()
+	}
+	return x, places
+}
+
+// lines draws a measure over the first factor, a line for each combination of the others, with the mean of replicas.
+func lines(points []value, names []string, m *measure) *drawing {
+	all, values := seriesOf(points, names, m.path, -1)
+	searched := slices.ContainsFunc(all, func(s *pointSeries) bool { return len(s.loads) > 0 })
+	x, places := placesOf(names, values, searched)
+	var drawn []series
+	for _, one := range all[:min(len(all), maxLines)] {
+		if searched && len(one.loads) > 0 {
+			places["saturation"] = meanOf(num{}, one.loads).y
+			x.lines = append(x.lines, places["saturation"].of)
+		} else if searched {
+			delete(places, "saturation")
 		}
-		fmt.Fprintf(&d.marks, `<path class="line l%d" d="`, i)
-		for k, m := range marks {
-			command := "L"
-			if k == 0 {
-				command = "M"
+		s := series{name: one.name, dots: true}
+		marks, replicas := one.line(places)
+		for _, mark := range marks {
+			s.xy = append(s.xy, [2]float64{mark.x.of, mark.y.of})
+			between, note := [2]float64{mark.y.of, mark.y.of}, ""
+			if mark.low != nil {
+				between = [2]float64{mark.low.of, mark.high.of}
+				note = fmt.Sprintf(" on average, from %s to %s", m.unit.format(mark.low.of),
+					m.unit.format(mark.high.of))
 			}
-			fmt.Fprintf(&d.marks, "%s%s %s", command, at(place(m.x)), at(y(m.of.number())))
+			if replicas > 1 {
+				s.between, s.notes = append(s.between, between), append(s.notes, note)
+			}
 		}
-		d.marks.WriteString(`"/>`)
-		for _, m := range marks {
-			text, _ := numberOf(m.of, u)
-			fmt.Fprintf(&d.marks, `<circle class="dot l%d" cx="%s" cy="%s" r="3.5"><title>%s %s: %s</title>`+
-				"</circle>", i, at(place(m.x)), at(y(m.of.number())), escape(name), escape(m.x), escape(text))
-		}
-		if name != "" {
-			top := 24 + 18*float64(i)
-			lowest = top
-			fmt.Fprintf(&d.marks, `<path class="line l%d" d="M%s %sh28"/><text x="%s" y="%s">%s</text>`, i, at(end+20),
-				at(top-4), at(end+54), at(top), escape(short(name, 28)))
-		}
-		d.marks.WriteString("\n")
+		drawn = append(drawn, s)
 	}
-	if n := len(labelsOf) - maxLines; n > 0 {
-		fmt.Fprintf(&d.marks, `<text x="%s" y="%s">others: in the table</text>`+"\n", at(end+20), at(lowest+20))
-	}
-	d.height = int(bottom) + 48
-	return d
+	return chart(x, scaleAxis{unit: m.unit}, drawn)
 }
