@@ -24,6 +24,9 @@ func derive(root value) map[string]any {
 	if links := deriveLinks(root); links != nil {
 		all["busiest"] = links
 	}
+	if matrix := deriveJobMatrix(root); matrix != nil {
+		all["job_matrix"] = matrix
+	}
 	deriveCurves(root, all)
 	if dims := root.get("run", "topology", "dims").len(); dims > 0 {
 		all["dimensions"] = dims

@@ -78,7 +78,7 @@ const valueAt = pointer => {
 for (const cells of document.querySelectorAll('rect[data-cells]')) { // matrices: the cell under the pointer or the cursor
   const svg = cells.ownerSVGElement, frame = svg.closest('.frame'), { x, y, width } = cells.getBBox(), { edge, names } = cells.dataset;
   const rows = () => valueAt(cells.dataset.cells), last = cells.dataset.rows - 1, side = width / (last + 1);
-  const name = i => names ? valueAt(names)[i].name : (edge > 1 ? 'the group of rank ' : 'rank ') + i * edge;
+  const name = i => names ? String(valueAt(names)[i].name ?? 'job ' + i).slice(0, 80) : (edge > 1 ? 'the group of rank ' : 'rank ') + i * edge;
   const describe = ({ row, column }) => {
     const n = rows()[row]?.[column];
     return n === undefined ? '' : `from ${name(row)} to ${name(column)}: ${format(units.size, n)}`;

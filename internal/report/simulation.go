@@ -379,6 +379,7 @@ func (p *page) traffic() {
 	p.figure("Bytes from rank to rank, on a logarithmic scale", says,
 		heat(cells{of: matrix.get("bytes"), noun: "rank", edge: max(1, edge.number())}, size),
 		objectsOf(busy, "Pairs of ranks with most bytes", "src", "dst", "messages", "bytes"))
+	p.jobTraffic()
 	p.endSection()
 }
 
