@@ -178,6 +178,10 @@ type curve struct {
 // RunAlone runs synthetic traffic at all loads, several in parallel. A deadlock at one load does not stop the others.
 func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	env = env.OrEmpty()
+	b, err := b.overridden(o.Settings)
+	if err != nil {
+		return nil, err
+	}
 	each := b.warmup + b.measure
 	progress := env.Meter("simulating", each*int64(len(b.points)), "cycles")
 	c := &curve{b, slices.Clone(b.points)}
@@ -193,7 +197,7 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	for i := range c.points {
 		runs.Go(func() error { return b.runPoint(o.Context, &c.points[i], threads, progress, warn) })
 	}
-	err := runs.Wait()
+	err = runs.Wait()
 	progress.Close()
 	if err != nil {
 		return nil, err
@@ -212,6 +216,28 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 		}
 	}
 	return c, nil
+}
+
+// overridden returns the backend with other parameters, at all of its points.
+func (b *backend) overridden(settings []param.Setting) (*backend, error) {
+	if len(settings) == 0 {
+		return b, nil
+	}
+	own := *b
+	if err := own.Params().Override(settings); err != nil {
+		return nil, err
+	}
+	own.points = slices.Clone(b.points)
+	for i := range own.points {
+		pt := &own.points[i]
+		routing := pt.Params.Routing
+		pt.Params = own.params
+		pt.Params.Routing = routing
+		if err := errors.Join(pt.Params.resolve(own.network), pt.Params.Check()); err != nil {
+			return nil, err
+		}
+	}
+	return &own, nil
 }
 
 // warnImprecise warns about points that are not known to the precision.

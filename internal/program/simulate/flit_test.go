@@ -326,3 +326,31 @@ func TestFlitTable(t *testing.T) {
 }
 
 // TestPresetsPage checks that the page of documentation lists the presets as --list-presets does.
+
+// TestSyntheticSeeds checks that points of a sweep of synthetic traffic have the results of runs with their options.
+func TestSyntheticSeeds(t *testing.T) {
+	means := func(args ...string) (all []float64) {
+		t.Helper()
+		r := clitest.Run(newCommand, append(strings.Fields("--backend flit --topology star:hosts=8 --synthetic uniform "+
+			"--warmup 100 --measure 1000 --load 0.5 --json"), args...)...)
+		for _, line := range strings.Split(strings.TrimSpace(r.Stdout), "\n") {
+			var point struct {
+				Latency struct {
+					Mean float64 `json:"mean"`
+				} `json:"packet_latency"`
+			}
+			if err := json.Unmarshal([]byte(line), &point); err != nil {
+				t.Fatalf("%v: %v: %s%s", args, err, r.Stdout, r.Stderr)
+			}
+			all = append(all, point.Latency.Mean)
+		}
+		return all
+	}
+	want := append(means("--seed", "1"), means("--seed", "2")...)
+	if want[0] == want[1] {
+		t.Fatalf("seeds do not change results: %v", want)
+	}
+	if got := means("--sweep", "seed=1,2"); !slices.Equal(got, want) {
+		t.Errorf("axis seed: mean latencies %v, want %v", got, want)
+	}
+}

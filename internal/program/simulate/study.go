@@ -331,7 +331,7 @@ func (c *configuration) Base() (*provenance.Run, error) {
 func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o study.RunOptions, w io.Writer) (
 	s study.Status, failed, err error) {
 	if c.standsAlone() {
-		return c.runAlone(about, o, w)
+		return c.runAlone(about, overrides, o, w)
 	}
 	ctx := o.Context
 	if o.Limits.Time > 0 {
@@ -361,9 +361,10 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 var errTimeLimit = errors.New("time limit")
 
 // runAlone runs synthetic traffic, one point.
-func (c *configuration) runAlone(about *provenance.Run, o study.RunOptions, w io.Writer) (s study.Status, failed,
-	err error) {
-	curve, err := c.backend.(sim.Standalone).RunAlone(c.env, sim.RunOptions{Context: o.Context, Threads: o.Threads})
+func (c *configuration) runAlone(about *provenance.Run, overrides []param.Setting, o study.RunOptions, w io.Writer) (
+	s study.Status, failed, err error) {
+	curve, err := c.backend.(sim.Standalone).RunAlone(c.env, sim.RunOptions{Context: o.Context, Settings: overrides,
+		Threads: o.Threads})
 	if err != nil {
 		return study.Failed, err, about.WriteLine(w, measure.FailureOf(c.kind.Name, nil, err))
 	}
