@@ -177,6 +177,9 @@ func options(t *testing.T, args ...string) *Plots {
 
 // TestPlots draws each kind of pictures from samples in each format, twice.
 func TestPlots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	begins := map[string]string{"svg": "<?xml", "png": "\x89PNG", "pdf": "%PDF"}
 	all := samples(t)
 	for i := range plots {
@@ -227,6 +230,9 @@ func TestPlots(t *testing.T) {
 
 // TestPlotsInside checks that all marks are between the axes, and that all that is drawn is in the picture.
 func TestPlotsInside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for kind, reports := range samples(t) {
 		for n, r := range reports {
 			for _, log := range []string{"", "x", "y", "xy"} {

@@ -137,6 +137,9 @@ func decodeLevel(t *testing.T, l *encodedLevel, groups ...[2]int) (all columns) 
 
 // TestTimelineLevels decodes the levels of a page: finer ones have more slices, all have each op.
 func TestTimelineLevels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	const n = 400_000
 	timeline := collect(2, mostSlices, random(2, n))
 	timeline.AddStep(Step{Rank: 1, End: 5})
