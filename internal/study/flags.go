@@ -81,8 +81,8 @@ var (
 	names = []string{"study", "output", "dry-run", "status", "merge", "partial", "wait", "compare-to",
 		"strict-versions", "retry-failed",
 		"grace", "shard", "shards", "shard-base", "slurm", "sbatch", "kubernetes", "image", "volume", "at-most"}
-	allowed = []string{"threads", "points", "results", "summary", "report", "quiet", "verbose", "max-memory", "no-sync",
-		"profile"}
+	allowed = []string{"threads", "points", "results", "summary", "report", "plot", "quiet", "verbose", "max-memory",
+		"no-sync", "profile"}
 )
 
 // CheckUnused returns an error about flags of studies without a study.
@@ -185,7 +185,8 @@ func (f *Flags) Run(p *cli.Program, r Runner, args []string, threads int, out Ou
 func (f *Flags) check(args []string) error {
 	var foreign error
 	f.flags.Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(names, flag.Name) && !slices.Contains(allowed, flag.Name) {
+		if !slices.Contains(names, flag.Name) && !slices.Contains(allowed, flag.Name) &&
+			manual.TopicOf(flag) != "plot" {
 			foreign = cli.Usagef("--%s and --study exclude each other: options of runs are in the study file, under "+
 				"set", flag.Name)
 		}
@@ -208,6 +209,8 @@ func (f *Flags) check(args []string) error {
 		return cli.Usagef("--study: name the folder of the results with -o")
 	case f.folder == "-":
 		return cli.Usagef("-o: expected a folder, found standard output")
+	case !f.merge && (f.flags.Changed("report") || f.flags.Changed("plot")):
+		return cli.Usagef("--report and --plot of a study need --merge")
 	case (f.partial || f.wait || f.strict || f.compareTo != "") && !f.merge:
 		return cli.Usagef("--partial, --wait, --strict-versions and --compare-to need --merge")
 	case f.slurm < 1 && f.flags.Changed("slurm") || f.kubernetes < 1 && f.flags.Changed("kubernetes") ||
