@@ -357,6 +357,12 @@ func (f *Flags) execute(p *cli.Program, r Runner, plan *Plan, threads int) error
 		Todo: func(run int) bool { return todo[run] }, Stop: func() bool { return stopping.Load() },
 		Each: func(run int, line []byte, status Status, failure error) error {
 			a := plan.Runs[run].About
+			if len(plan.Study.Keep) > 0 {
+				var err error
+				if line, err = folder.keepFlows(a.ID, line); err != nil {
+					return err
+				}
+			}
 			if err := folder.Write(a.ID, line, status); err != nil {
 				return err
 			}
@@ -403,11 +409,15 @@ func (f *Flags) todo(plan *Plan, shard cluster.Shard) (todo []bool, t Tally, err
 		}
 	}
 	todo = make([]bool, len(plan.Runs))
-	err = Folder(f.folder).Each(plan, func(run int, k *Kept) error {
+	folder := Folder(f.folder)
+	err = folder.Each(plan, func(run int, k *Kept) error {
 		if !mine[run] {
 			return nil
 		}
 		if f.retry && k != nil && (k.Status == Failed || k.Status == Limited) {
+			k = nil
+		}
+		if k != nil && len(plan.Study.Keep) > 0 && folder.lacksFlows(plan.Runs[run].About.ID, k) {
 			k = nil
 		}
 		todo[run] = k == nil

@@ -239,6 +239,9 @@ func (p *planner) add(pt *point) error {
 			return err
 		}
 	}
+	if p.folder != "" && listsFlows(table) && valueOf(args, "max-flows") == "" {
+		args = append(args, fmt.Sprintf("%s%d", flowsFlag, flowsListed(study)))
+	}
 	input, err := p.input(pt, run.seed)
 	if err != nil {
 		return err
@@ -466,7 +469,12 @@ func (p *Plan) describe(g *group, d describer, base *provenance.Run) error {
 
 // command returns a command line that repeats a run.
 func (g *group) command(a *provenance.Run, r *Run) []string {
-	line := append([]string{"simulate"}, g.args...)
+	line := []string{"simulate"}
+	for _, arg := range g.args {
+		if !strings.HasPrefix(arg, flowsFlag) {
+			line = append(line, arg)
+		}
+	}
 	for i, override := range r.Overrides {
 		name, text := override.Name, a.Factors[r.varied[i]]
 		if override.Name == seedName {

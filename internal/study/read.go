@@ -19,7 +19,7 @@ const MaxSize = conf.MaxYAMLSize
 
 // keys are the keys of a study file.
 var keys = []string{"name", "traces", "set", "vary", "zip", "only", "exclude", "replicas", "seeds", "measure",
-	"threads",
+	"keep", "threads",
 	"limits"}
 
 // reader reads a study file.
@@ -124,6 +124,15 @@ func (r *reader) member(m *conf.Member) error {
 		return r.list(v, m.Key, func(n *conf.Node) error {
 			text, err := r.scalar(n, m.Key)
 			r.study.Measure = append(r.study.Measure, text)
+			return err
+		})
+	case "keep":
+		return r.list(v, m.Key, func(n *conf.Node) error {
+			text, err := r.scalar(n, m.Key)
+			if err == nil && text != flowsName {
+				err = r.fail(n, m.Key, flowsName)
+			}
+			r.study.Keep = []string{text}
 			return err
 		})
 	case "threads":

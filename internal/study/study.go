@@ -24,6 +24,7 @@ type Study struct {
 	Only    []Rule    // points that fit none of these are omitted; empty: keep all
 	Exclude []Rule    // points that fit one of these are omitted
 	Measure []string  // patterns of the numbers in tables; empty: all
+	Keep    []string  // tables of runs to keep as Parquet, a file per run: flows
 	Threads int       // worker threads of a run
 	Limits  Limits
 }

@@ -171,6 +171,38 @@ func TestStudyFailures(t *testing.T) {
 	}
 }
 
+// TestStudyKeepsFlows checks that the messages of runs are in files of their own, and that missing files are made again.
+func TestStudyKeepsFlows(t *testing.T) {
+	text := "traces: [pair.goal]\nset: {backend: packet, topology: 'star:hosts=4'}\nvary: {transport: [ndp, dctcp]}\n"
+	file := studied(t, text)
+	folder := filepath.Join(filepath.Dir(file), "results")
+	study2(t, 0, "--study", file, "-o", folder)
+	if err := os.WriteFile(file, []byte(text+"keep: [flows]\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := study2(t, 0, "--study", file, "-o", folder); strings.Count(r.Stderr, "run ") != 2 {
+		t.Errorf("expected two runs for their messages, found\n%s", r.Stderr)
+	}
+	if r := study2(t, 0, "--study", file, "-o", folder); strings.Contains(r.Stderr, "run ") {
+		t.Errorf("runs with their messages run again:\n%s", r.Stderr)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "flows", "*.parquet"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	text2, err := os.ReadFile(files[0])
+	if err != nil || !bytes.HasPrefix(text2, []byte("PAR1")) || !bytes.Contains(text2, []byte("fct_ps_at_sender")) {
+		t.Errorf("%q, %v", text2, err)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if r := study2(t, 0, "--study", file, "-o", folder); strings.Count(r.Stderr, "run ") != 1 {
+		t.Errorf("expected one run, found\n%s", r.Stderr)
+	}
+	mergedTables(t, file, folder)
+}
+
 // TestStudyUsage checks that errors in studies and their flags come before the first run.
 func TestStudyUsage(t *testing.T) {
 	for _, c := range []struct {
