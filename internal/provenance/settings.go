@@ -36,6 +36,8 @@ func (c *Command) settings() (map[string]string, error) {
 	if err := c.Options.Apply(slices.DeleteFunc(slices.Clone(unset.Params()), isSet)); err != nil {
 		return nil, err
 	}
+	// A table is long, so each is made once.
+	set, initially, without := given.Params(), initial.Params(), unset.Params()
 	all := make(map[string]string)
 	add := func(name, text, by string) {
 		if text != by {
@@ -43,18 +45,18 @@ func (c *Command) settings() (map[string]string, error) {
 		}
 	}
 	c.Flags.Visit(func(f *pflag.Flag) {
-		p := given.Params().Find(f.Name)
+		p := set.Find(f.Name)
 		texts := strings.Join(cli.FlagTexts(f), ",")
 		switch {
-		case !Shapes(f, given.Params()):
+		case !Shapes(f, set):
 		case p == nil:
 			add(f.Name, texts, f.DefValue)
 		case !isSet(*p):
-			add(p.Name, cmp.Or(p.Value.String(), texts), defaultOf(initial.Params().Find(p.Name)))
+			add(p.Name, cmp.Or(p.Value.String(), texts), defaultOf(initially.Find(p.Name)))
 		}
 	})
-	for _, key := range given.Params().Keys() {
-		add("set."+key.Name, key.Value.String(), textOf(unset.Params(), key.Name))
+	for _, key := range set.Keys() {
+		add("set."+key.Name, key.Value.String(), textOf(without, key.Name))
 	}
 	return all, nil
 }
