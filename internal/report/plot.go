@@ -42,7 +42,7 @@ const (
 // A kind is an entry of plots, in a file plot*.go with its draw function. draw returns the picture of a result, nil if
 // the result lacks what the kind shows; needs then explains the error. draw reads the JSON document (r.root of a
 // source); a kind that shows more gets it from a field of Report that the program sets before it draws, for example
-// collected spans. What must be turned on before the run is a Feature, and the programs ask Outputs.Wants for it.
+// collected spans. A Feature names data that a run has only on request, and the programs ask Outputs.Wants for it.
 type plotKind struct {
 	name  string
 	title string  // in lists and errors

@@ -39,7 +39,7 @@ type Config interface {
 	// Describe describes its runs before the trace is open.
 	Describe(trace *provenance.Trace) (*provenance.Run, error)
 	describer
-	// Open reads the trace and compiles it for runs of so many threads each.
+	// Open reads the trace and compiles it for runs with the given number of threads each.
 	Open(threads int) (Session, error)
 }
 
