@@ -38,6 +38,8 @@ type Run struct {
 	Settings map[string]string `json:"settings"` // options that differ from their default, by name
 	Units    map[string]string `json:"units"`    // of numbers whose names do not end with their unit, by path
 	Warnings []string          `json:"warnings"` // printed before the result, sorted
+
+	backend string
 }
 
 // Trace describes the trace of a run.
@@ -113,8 +115,16 @@ func (c *Command) Describe(trace *Trace, inputs []dag.Input) (*Run, error) {
 	return r, nil
 }
 
+// Complete takes over the trace and the warnings of the description of a run with the trace as read, and sets the
+// identities.
+func (r *Run) Complete(base *Run) {
+	r.Trace, r.Warnings = base.Trace, base.Warnings
+	r.identify(r.backend)
+}
+
 // identify sets the identities.
 func (r *Run) identify(backend string) {
+	r.backend = backend
 	trace := ""
 	if r.Trace != nil {
 		trace = r.Trace.SHA256

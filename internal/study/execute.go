@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/tracedag/tracedag/internal/par"
-	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/measure"
 )
@@ -140,7 +139,7 @@ func (p *Plan) executeGroup(x *Execution, g *group, runs []int, threads int) err
 		return p.failAll(x, g, runs, err)
 	}
 	defer session.Close()
-	if err := p.reidentify(g, session, runs); err != nil {
+	if err := p.complete(g, session, runs); err != nil {
 		return err
 	}
 	work := func(run int) outcome {
@@ -180,35 +179,17 @@ func (p *Plan) open(x *Execution, g *group) (Session, error) {
 	return config.Open(p.Study.Threads)
 }
 
-// reidentify completes the descriptions of runs by that of the trace as read.
-func (p *Plan) reidentify(g *group, session Session, runs []int) error {
+// complete completes the descriptions of runs by that of the trace as read.
+func (p *Plan) complete(g *group, session Session, runs []int) error {
 	base, err := session.Base()
 	if err != nil {
 		return err
 	}
-	known := g.input != nil && !g.input.Main
-	if known {
+	if g.input != nil && !g.input.Main {
 		base.Trace.Name, base.Trace.SHA256 = g.input.Name, g.input.SHA256
 	}
-	if known { // the digest is the same, and so are the identities
-		for _, run := range runs {
-			a := p.Runs[run].About
-			a.Trace, a.Warnings = base.Trace, base.Warnings
-		}
-		return nil
-	}
-	before := make(map[int]*provenance.Run, len(runs))
 	for _, run := range runs {
-		before[run] = p.Runs[run].About
-	}
-	only := *g
-	only.runs = runs
-	if err := p.describe(&only, session, base); err != nil {
-		return err
-	}
-	for _, run := range runs {
-		a, old := p.Runs[run].About, before[run]
-		a.Study, a.Replica = old.Study, old.Replica
+		p.Runs[run].About.Complete(base)
 	}
 	return nil
 }

@@ -38,19 +38,14 @@ type Engine interface {
 type Config interface {
 	// Describe describes its runs before the trace is open.
 	Describe(trace *provenance.Trace) (*provenance.Run, error)
-	describer
+	// Points describes points that override parameters.
+	Points(base *provenance.Run, points []provenance.Point) ([]*provenance.Run, error)
 	// Open reads the trace and compiles it for runs with the given number of threads each.
 	Open(threads int) (Session, error)
 }
 
-// describer describes points that override parameters.
-type describer interface {
-	Points(base *provenance.Run, points []provenance.Point) ([]*provenance.Run, error)
-}
-
 // Session is a compiled configuration. Run may be called concurrently.
 type Session interface {
-	describer
 	// Base describes its runs, with the trace as read.
 	Base() (*provenance.Run, error)
 	// Run writes the result as a line of JSON. The error of a run that fails is failed.
@@ -447,13 +442,13 @@ func (p *Plan) failed(g *group, err error) error {
 }
 
 // describe describes the runs of a group.
-func (p *Plan) describe(g *group, d describer, base *provenance.Run) error {
+func (p *Plan) describe(g *group, config Config, base *provenance.Run) error {
 	points := make([]provenance.Point, len(g.runs))
 	for i, run := range g.runs {
 		r := &p.Runs[run]
 		points[i] = provenance.Point{Overrides: r.Overrides, Varied: r.varied, Factors: r.factors, Index: run}
 	}
-	described, err := d.Points(base, points)
+	described, err := config.Points(base, points)
 	if err != nil {
 		return err
 	}
