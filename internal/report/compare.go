@@ -126,7 +126,7 @@ func (p *page) compare() {
 		}
 		t.rows = append(t.rows, cells)
 	}
-	t.write(w)
+	t.writeOpen(w)
 	w.WriteString("\n")
 	p.compareMakespans(results, names)
 	p.compareParts(results, names)

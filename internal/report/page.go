@@ -144,7 +144,16 @@ type table struct {
 }
 
 func (t *table) write(w *strings.Builder) {
-	w.WriteString(`<div class="scroll"><table>`)
+	t.writeIn(w, `<div class="scroll">`)
+}
+
+// writeOpen writes a table that readers scroll without unfolding it first: it is a stop of the Tab key.
+func (t *table) writeOpen(w *strings.Builder) {
+	t.writeIn(w, fmt.Sprintf(`<div class="scroll" tabindex="0" role="group" aria-label="%s">`, escape(t.caption)))
+}
+
+func (t *table) writeIn(w *strings.Builder, frame string) {
+	fmt.Fprintf(w, "%s<table>", frame)
 	fmt.Fprintf(w, "<caption>%s</caption><thead><tr>", escape(t.caption))
 	for _, h := range t.headings {
 		fmt.Fprintf(w, `<th scope="col">%s</th>`, escape(h))
