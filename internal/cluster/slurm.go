@@ -90,7 +90,7 @@ func (s *Slurm) check() (options []string, err error) {
 
 // sbatchOptions returns the words of options of sbatch.
 func sbatchOptions(text string) ([]string, error) {
-	words, err := split(text)
+	words, err := Words(text)
 	if err != nil {
 		return nil, fmt.Errorf("options of sbatch: %w", err)
 	}

@@ -302,7 +302,7 @@ func TestSplit(t *testing.T) {
 		"": "", " \t\n": "", "a": "a", " a  b\n": "a|b", `'a b' "c d"`: "a b|c d", `a'b c'd`: "ab cd", `''`: "", `a '' b`: "a||b",
 		`"it's"`: "it's", `'"'`: `"`, `a\ b`: `a\|b`, "--x='y z'": "--x=y z",
 	} {
-		words, err := split(text)
+		words, err := Words(text)
 		if err != nil || strings.Join(words, "|") != want || text == "''" && len(words) != 1 {
 			t.Errorf("%q: %q, %v", text, words, err)
 		}

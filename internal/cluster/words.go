@@ -58,9 +58,9 @@ func checkCommand(words []string) error {
 	return nil
 }
 
-// split returns the words of a text. A word is separated by blanks, and may have parts in single or double quotes,
+// Words returns the words of a text. A word is separated by blanks, and may have parts in single or double quotes,
 // which have no other special characters.
-func split(text string) (words []string, err error) {
+func Words(text string) (words []string, err error) {
 	var word strings.Builder
 	inside := false // a word
 	open := rune(0) // quote

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracedag/tracedag/internal/cluster"
 	"github.com/tracedag/tracedag/internal/conf"
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
@@ -241,7 +242,7 @@ func (r *reader) trace(n *conf.Node) error {
 		case "file":
 			t.File = r.path(text)
 		default:
-			if t.Generate, err = words(text); err != nil {
+			if t.Generate, err = cluster.Words(text); err != nil {
 				err = r.wrap(m.Line, err)
 			}
 		}
@@ -543,36 +544,4 @@ func (r *reader) limit(m *conf.Member) error {
 		return r.fail(&m.Value, "time", "a duration above 0, such as 90s, 30m or 1h")
 	}
 	return nil
-}
-
-// words splits a command line at blanks outside of quotes.
-func words(text string) (all []string, err error) {
-	var word strings.Builder
-	quote, within := rune(0), false
-	for _, c := range text {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(c)
-		case c == '"' || c == '\'':
-			quote, within = c, true
-		case c == ' ' || c == '\t' || c == '\n':
-			if within {
-				all = append(all, word.String())
-				word.Reset()
-			}
-			within = false
-		default:
-			word.WriteRune(c)
-			within = true
-		}
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("expected a closing %c, found the end of %q", quote, text)
-	}
-	if within {
-		all = append(all, word.String())
-	}
-	return all, nil
 }

@@ -166,13 +166,18 @@ func (t *Tables) Write(table string, asParquet bool, to io.Writer) {
 	case "results":
 		t.results = append(t.results, w)
 	case "summary":
-		if t.summary == nil {
-			t.summary = newSummary(t.axes, t.replicas, t.reference)
-		}
-		t.summary.writers = append(t.summary.writers, w)
+		t.summarize(w)
 	default:
 		t.points = append(t.points, w)
 	}
+}
+
+// summarize adds a writer of the summary.
+func (t *Tables) summarize(w tableWriter) {
+	if t.summary == nil {
+		t.summary = newSummary(t.axes, t.replicas, t.reference)
+	}
+	t.summary.writers = append(t.summary.writers, w)
 }
 
 // WriteFile is Write to a file that Commit commits and Close discards.

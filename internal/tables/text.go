@@ -23,10 +23,7 @@ func (t *Tables) WriteText(to io.Writer) {
 	w := &textWriter{w: tabwriter.NewWriter(to, 0, 0, 2, ' ', 0), axes: len(t.axes)}
 	fmt.Fprintln(w.w, strings.Join(append(slices.Clone(t.axes), "metric", "mean", "±95%", "min", "max", "runs"), "\t"))
 	t.all = append(t.all, w)
-	if t.summary == nil {
-		t.summary = newSummary(t.axes, t.replicas, t.reference)
-	}
-	t.summary.writers = append(t.summary.writers, w)
+	t.summarize(w)
 }
 
 func (w *textWriter) write(row []value) error {

@@ -24,8 +24,8 @@ var kinds = [...]report.SliceKind{
 	sim.CommSpan: report.CommSlice, sim.WaitSpan: report.WaitSlice, sim.CollWaitSpan: report.WaitSlice,
 }
 
-// NewCollector returns a collector for runs of a trace. Without the trace, which may be nil, ops have no names. Of the
-// options it uses those that name collectives.
+// NewCollector returns a collector for runs of a trace. Without the trace, which may be nil, ops have no names. It
+// uses only the options that name collectives.
 func NewCollector(o Options) *Collector { return &Collector{o: o} }
 
 // Report returns the timeline for a page, nil before a run. c may be nil.
