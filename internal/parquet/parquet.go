@@ -23,7 +23,7 @@ const Magic = "PAR1"
 // Type is a physical type, as numbered in parquet.thrift.
 type Type int32
 
-// The physical types that this package encodes. It does not decode Boolean and Double.
+// The physical types that this package encodes. It decodes no Double, and Boolean in PLAIN encoding only.
 const (
 	Boolean   Type = 0
 	Int32     Type = 1

@@ -148,6 +148,20 @@ func decodeByteStreamSplit(dst []int64, src []byte, typ Type) error {
 	return nil
 }
 
+// Booleans decodes len(dst) booleans of a page in PLAIN encoding (Encodings.md, "Plain").
+func Booleans(dst []bool, p *Page) error {
+	if p.encoding != encPlain {
+		return fmt.Errorf("booleans with encoding %d", p.encoding)
+	}
+	if err := wantBytes(p.values, (len(dst)+7)/8); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = p.values[i/8]>>(i%8)&1 == 1
+	}
+	return nil
+}
+
 // Texts calls f with n strings of a page, of any encoding. A string is valid during its call only.
 func Texts(d *Decoder, n int, p *Page, dictionary []string, f func(i int, s string) error) error {
 	switch p.encoding {
