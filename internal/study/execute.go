@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/measure"
@@ -27,7 +28,7 @@ const (
 type RunOptions struct {
 	Context context.Context
 	Threads int
-	Limits  Limits
+	Limits  grid.Limits
 }
 
 // Execution is how the runs of a plan run.

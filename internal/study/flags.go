@@ -22,6 +22,7 @@ import (
 
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cluster"
+	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/tables"
@@ -120,7 +121,7 @@ The exit status is 0 if all runs of the shard are done, 1 if some failed and 75 
 // Runner is an engine that also knows the options of runs.
 type Runner interface {
 	Engine
-	Numbers() Numbers
+	Numbers() grid.Numbers
 	Check(option string) error // an error about a name that is no option
 	// Probe sets the options of all points, on which tables of parameters depend, and the limit of memory of each point
 	// in bytes; 0: that of the program.
@@ -144,7 +145,7 @@ func (f *Flags) Run(p *cli.Program, r Runner, args []string, threads int, out Ou
 	if err != nil {
 		return err
 	}
-	s, err := Read(text, f.File, r.Numbers(), r.Check)
+	s, err := grid.Read(text, f.File, r.Numbers(), r.Check)
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (f *Flags) read(p *cli.Program) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return io.ReadAll(io.LimitReader(in.Reader, MaxSize+1))
+	return io.ReadAll(io.LimitReader(in.Reader, grid.MaxSize+1))
 }
 
 // list prints a line per run.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/internal/provenance"
 )
@@ -37,7 +38,7 @@ func (f Folder) path(id string) string {
 
 // Keep stores the study file in the folder. If another one is there, the study must contain all of its runs: its
 // options are the same, and its axes have its values at least.
-func (f Folder) Keep(text []byte, s *Study) error {
+func (f Folder) Keep(text []byte, s *grid.Study) error {
 	name := filepath.Join(string(f), "study.yml")
 	before, err := os.ReadFile(name)
 	switch {
@@ -50,68 +51,16 @@ func (f Folder) Keep(text []byte, s *Study) error {
 	case bytes.Equal(before, text):
 		return nil
 	default:
-		old, err := Read(before, name, nil, nil)
+		old, err := grid.Read(before, name, nil, nil)
 		if err != nil {
 			return fmt.Errorf("%w; the folder has the results of another study, use a new one", err)
 		}
-		if change := s.changed(old); change != "" {
+		if change := s.Changed(old); change != "" {
 			return fmt.Errorf("%s: the folder has the results of a study with other settings (%s); only axes, traces "+
 				"and seeds may grow: use a new folder", name, change)
 		}
 	}
 	return replace(name, text)
-}
-
-// changed describes what a study lacks of another one, "" if nothing.
-func (s *Study) changed(old *Study) string {
-	if s.Name != old.Name {
-		return fmt.Sprintf("name: was %s, is %s", old.Name, s.Name)
-	}
-	for i := range old.Set {
-		a := old.Set[i]
-		if b := last(s.Set, a.Name); b == nil || b.Text != last(old.Set, a.Name).Text {
-			return fmt.Sprintf("set: %s was %s, is %s", a.Name, a.Text, textOr(b, "absent"))
-		}
-	}
-	for _, b := range s.Set {
-		if last(old.Set, b.Name) == nil {
-			return fmt.Sprintf("set: %s was absent, is %s", b.Name, b.Text)
-		}
-	}
-	for _, t := range old.Traces {
-		u := s.trace(t.Name)
-		if u == nil || strings.Join(u.Generate, " ") != strings.Join(t.Generate, " ") {
-			return fmt.Sprintf("traces: %s is not the same", t.Name)
-		}
-	}
-	for i := range old.Axes {
-		for _, v := range old.Axes[i].Values {
-			if !s.hasValue(v) {
-				return fmt.Sprintf("the axis %s lacks the value %s", old.Axes[i].names(), describe(v.Sets))
-			}
-		}
-	}
-	return ""
-}
-
-func textOr(s *Setting, absent string) string {
-	if s == nil || s.Absent {
-		return absent
-	}
-	return s.Text
-}
-
-// hasValue reports whether an axis has a value.
-func (s *Study) hasValue(v Value) bool {
-	want := describe(v.Sets)
-	for i := range s.Axes {
-		for _, other := range s.Axes[i].Values {
-			if describe(other.Sets) == want {
-				return true
-			}
-		}
-	}
-	return len(s.Axes) == 0
 }
 
 // temporary makes names of files to rename different.

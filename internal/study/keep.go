@@ -8,21 +8,19 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/param"
 )
 
-// flowsName is the list of a result with a row per message; flowsFlag limits the rows of a backend that has it.
-const (
-	flowsName = "flows"
-	flowsFlag = "--max-flows="
-)
+// flowsFlag limits the rows of a backend that has it.
+const flowsFlag = "--max-flows="
 
 // listsFlows reports whether a backend lists messages.
 func listsFlows(table param.Set) bool { return table.Find("max-flows") != nil }
 
 // flowsListed returns the largest number of messages that a result lists: none unless they are kept.
-func flowsListed(s *Study) int {
+func flowsListed(s *grid.Study) int {
 	if len(s.Keep) > 0 {
 		return 1_000_000_000
 	}
@@ -31,7 +29,7 @@ func flowsListed(s *Study) int {
 
 // flowsPath returns the name of the file with the messages of a run.
 func (f Folder) flowsPath(id string) string {
-	return filepath.Join(string(f), flowsName, id+".parquet")
+	return filepath.Join(string(f), grid.FlowsName, id+".parquet")
 }
 
 // lacksFlows reports whether a kept run has messages whose file is missing.
@@ -45,7 +43,7 @@ func (f Folder) lacksFlows(id string, k *Kept) bool {
 
 // keepFlows moves the messages of a run from its line to a file. Their number remains as the member flows_kept.
 func (f Folder) keepFlows(id string, line []byte) ([]byte, error) {
-	begin, end, err := memberOf(line, flowsName)
+	begin, end, err := memberOf(line, grid.FlowsName)
 	if err != nil || begin < 0 {
 		return line, err
 	}

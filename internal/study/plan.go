@@ -1,3 +1,7 @@
+// Package study plans and runs studies: it divides the points of a grid among configurations, which share traces and
+// their compiled forms, runs them into a folder of results, and merges that into tables. Its runs have stable
+// identities, so a folder can be completed, extended and merged by any number of processes.
+// docs/reference/studies.md describes folders and tables.
 package study
 
 import (
@@ -12,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/param"
 )
@@ -71,7 +76,7 @@ func (in *Input) Shared() bool { return in.users.Load() > 1 }
 
 // Plan is a study with its runs.
 type Plan struct {
-	Study  *Study
+	Study  *grid.Study
 	Runs   []Run // in the order of the grid
 	groups []group
 	inputs map[string]*Input
@@ -96,8 +101,8 @@ type group struct {
 
 // NewPlan returns the runs of a study. folder is that of generated traces. base are arguments of all runs, and main is
 // the trace of runs without a trace of the study; nil: none.
-func NewPlan(s *Study, e Engine, base []string, main *Input, folder string) (*Plan, error) {
-	points, err := s.points()
+func NewPlan(s *grid.Study, e Engine, base []string, main *Input, folder string) (*Plan, error) {
+	points, err := s.Points()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +114,7 @@ func NewPlan(s *Study, e Engine, base []string, main *Input, folder string) (*Pl
 		tables: make(map[string]param.Set), omitted: make(map[string]bool)}
 	for i := range points {
 		if err := planner.add(&points[i]); err != nil {
-			return nil, fmt.Errorf("point %d (%s): %w", i+1, describe(points[i].factors), err)
+			return nil, fmt.Errorf("point %d (%s): %w", i+1, grid.Describe(points[i].Factors), err)
 		}
 	}
 	return p, nil
@@ -122,32 +127,6 @@ func (p *Plan) Abouts() []*provenance.Run {
 		all[i] = p.Runs[i].About
 	}
 	return all
-}
-
-// OptionsOf returns the options that axes set.
-func OptionsOf(axes []Axis) (names []string) {
-	for i := range axes {
-		for _, s := range axes[i].Values[0].Sets {
-			names = append(names, s.Name)
-		}
-	}
-	return names
-}
-
-// describe returns the text of factors for messages.
-func describe(factors []Setting) string {
-	var words []string
-	for _, f := range factors {
-		if f.Absent {
-			words = append(words, f.Name+" absent")
-		} else {
-			words = append(words, f.Name+"="+f.Text)
-		}
-	}
-	if len(words) == 0 {
-		return "without axes"
-	}
-	return strings.Join(words, ", ")
 }
 
 // planner divides points into groups.
@@ -171,37 +150,38 @@ func (p *planner) table(backend string) param.Set {
 }
 
 // add adds a point as a run.
-func (p *planner) add(pt *point) error {
+func (p *planner) add(pt *grid.Point) error {
 	study := p.plan.Study
-	run := Run{factors: make(map[string]string, len(pt.factors))}
+	run := Run{factors: make(map[string]string, len(pt.Factors))}
 	omitted := false
-	for _, f := range pt.factors {
+	for _, f := range pt.Factors {
 		switch {
-		case f.Name == seedName:
+		case f.Name == grid.SeedName:
 		case p.foreign(f.Name, pt):
 			omitted = true
 		default:
 			run.factors[f.Name] = f.Text
 		}
 	}
-	if s := last(pt.sets, seedName); s != nil {
+	if s := grid.Last(pt.Sets, grid.SeedName); s != nil {
 		run.seed = s.Text
 	}
-	table := p.table(backendOf(pt.sets, p.base))
+	table := p.table(backendOf(pt.Sets, p.base))
 	args := slices.Clone(p.base)
-	var edits []Setting
+	var edits []grid.Setting
 	done := make(map[string]bool)
-	for i, s := range pt.sets {
+	for i, s := range pt.Sets {
 		varied := i >= len(study.Set)
 		switch {
-		case s.Name == traceName || s.Name == heldGenerator || p.inGenerator(s.Name):
+		case s.Name == grid.TraceName || s.Name == grid.HeldGenerator || p.inGenerator(s.Name):
 			continue
-		case varied && last(pt.sets, s.Name) != &pt.sets[i] || !varied && last(pt.sets[len(study.Set):], s.Name) != nil:
+		case varied && grid.Last(pt.Sets, s.Name) != &pt.Sets[i] ||
+			!varied && grid.Last(pt.Sets[len(study.Set):], s.Name) != nil:
 			continue // a later value replaces it
-		case s.Name == seedName && last(pt.sets, heldSimulator) != nil:
+		case s.Name == grid.SeedName && grid.Last(pt.Sets, grid.HeldSimulator) != nil:
 			continue
-		case s.Name == heldSimulator:
-			s.Name = seedName
+		case s.Name == grid.HeldSimulator:
+			s.Name = grid.SeedName
 		}
 		if s.Absent {
 			continue
@@ -246,13 +226,13 @@ func (p *planner) add(pt *point) error {
 }
 
 // foreign reports whether a name stands in command lines of generators, but not in that of the point's trace.
-func (p *planner) foreign(name string, pt *point) bool {
+func (p *planner) foreign(name string, pt *grid.Point) bool {
 	if !p.inGenerator(name) {
 		return false
 	}
-	chosen := last(pt.sets, traceName)
-	t := p.plan.Study.trace(chosen.Text)
-	return t != nil && !t.uses(name)
+	chosen := grid.Last(pt.Sets, grid.TraceName)
+	t := p.plan.Study.Trace(chosen.Text)
+	return t != nil && !t.Uses(name)
 }
 
 // place adds a run to the group of its configuration. A run whose point has a value that does not apply to its trace
@@ -281,8 +261,8 @@ func (p *planner) place(run Run, args []string, input *Input, omitted bool) {
 }
 
 // backendOf returns the backend of a point, "" for the default one.
-func backendOf(sets []Setting, base []string) string {
-	if s := last(sets, "backend"); s != nil && !s.Absent {
+func backendOf(sets []grid.Setting, base []string) string {
+	if s := grid.Last(sets, "backend"); s != nil && !s.Absent {
 		return s.Text
 	}
 	return valueOf(base, "backend")
@@ -299,7 +279,7 @@ func valueOf(args []string, name string) string {
 }
 
 // overrideOf returns the parameter of a compiled trace that a setting changes.
-func overrideOf(table param.Set, s Setting) (override param.Setting, is bool, err error) {
+func overrideOf(table param.Set, s grid.Setting) (override param.Setting, is bool, err error) {
 	name, key := s.Name, false
 	if cut, found := strings.CutPrefix(name, "set."); found {
 		name, key = cut, true
@@ -318,7 +298,7 @@ func overrideOf(table param.Set, s Setting) (override param.Setting, is bool, er
 }
 
 // edit replaces or adds a key of the description in a flag, such as topology=fattree:k=4.
-func edit(args []string, s Setting) error {
+func edit(args []string, s grid.Setting) error {
 	flag, key, _ := strings.Cut(s.Name, ".")
 	for i := len(args) - 1; i >= 0; i-- {
 		given, is := strings.CutPrefix(args[i], "--"+flag+"=")
@@ -340,18 +320,19 @@ func edit(args []string, s Setting) error {
 
 // inGenerator reports whether a name in braces is part of the command line of a generator.
 func (p *planner) inGenerator(name string) bool {
-	return slices.ContainsFunc(p.plan.Study.Traces, func(t Trace) bool { return t.uses(name) }) && name != seedName
+	uses := func(t grid.Trace) bool { return t.Uses(name) }
+	return slices.ContainsFunc(p.plan.Study.Traces, uses) && name != grid.SeedName
 }
 
 // input returns the trace of a point, nil if it has none.
-func (p *planner) input(pt *point, seed string) (*Input, error) {
-	chosen := last(pt.sets, traceName)
+func (p *planner) input(pt *grid.Point, seed string) (*Input, error) {
+	chosen := grid.Last(pt.Sets, grid.TraceName)
 	if chosen == nil {
 		return p.main, nil
 	}
-	t := p.plan.Study.trace(chosen.Text)
+	t := p.plan.Study.Trace(chosen.Text)
 	if t == nil { // --sweep names files
-		t = &Trace{Name: chosen.Text, File: chosen.Text}
+		t = &grid.Trace{Name: chosen.Text, File: chosen.Text}
 	}
 	if t.File != "" {
 		in := p.plan.inputs[t.File]
@@ -363,13 +344,13 @@ func (p *planner) input(pt *point, seed string) (*Input, error) {
 	}
 	line := slices.Clone(t.Generate)
 	for i, word := range line {
-		for _, s := range pt.sets {
+		for _, s := range pt.Sets {
 			word = strings.ReplaceAll(word, "{"+s.Name+"}", s.Text)
 		}
 		line[i] = word
 	}
 	identity := hash(strings.Join(append([]string{"tracegen"}, line...), " "))
-	if held := last(pt.sets, heldGenerator); held != nil {
+	if held := grid.Last(pt.Sets, grid.HeldGenerator); held != nil {
 		line = append(line, "--seed", held.Text)
 		identity = hash(strings.Join(append([]string{"tracegen"}, line...), " "))
 	} else if seed != "" && p.engine.Seeded(line[0]) && !slices.Contains(line, "--seed") {
@@ -430,15 +411,15 @@ func (g *group) digest(e Engine) (err error) {
 // failed adds the first point of a group to an error.
 func (p *Plan) failed(g *group, err error) error {
 	first := g.runs[0]
-	var factors []Setting
+	var factors []grid.Setting
 	for name, text := range p.Runs[first].factors {
-		factors = append(factors, Setting{Name: name, Text: text})
+		factors = append(factors, grid.Setting{Name: name, Text: text})
 	}
-	slices.SortFunc(factors, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(factors, func(a, b grid.Setting) int { return strings.Compare(a.Name, b.Name) })
 	if cli.IsUsage(err) {
-		return cli.Usagef("point %d (%s): %v", first+1, describe(factors), err)
+		return cli.Usagef("point %d (%s): %v", first+1, grid.Describe(factors), err)
 	}
-	return fmt.Errorf("point %d (%s): %w", first+1, describe(factors), err)
+	return fmt.Errorf("point %d (%s): %w", first+1, grid.Describe(factors), err)
 }
 
 // describe describes the runs of a group.
@@ -472,7 +453,7 @@ func (g *group) command(a *provenance.Run, r *Run) []string {
 	}
 	for i, override := range r.Overrides {
 		name, text := override.Name, a.Factors[r.varied[i]]
-		if override.Name == seedName {
+		if override.Name == grid.SeedName {
 			text = r.seed
 		}
 		if _, isKey := a.Settings["set."+name]; isKey {

@@ -17,11 +17,11 @@ import (
 type measurement struct {
 	name     string // of the trace
 	ops      int64
-	programs []*runs
+	programs []*programRuns
 }
 
-// runs are the runs of a program.
-type runs struct {
+// programRuns are the runs of a program.
+type programRuns struct {
 	program string
 	seconds []float64
 	cpu     []float64 // processor time in seconds, user and system
@@ -29,11 +29,11 @@ type runs struct {
 }
 
 // of returns the runs of a program.
-func (m *measurement) of(program string) *runs {
-	i := slices.IndexFunc(m.programs, func(r *runs) bool { return r.program == program })
+func (m *measurement) of(program string) *programRuns {
+	i := slices.IndexFunc(m.programs, func(r *programRuns) bool { return r.program == program })
 	if i < 0 {
 		i = len(m.programs)
-		m.programs = append(m.programs, &runs{program: program})
+		m.programs = append(m.programs, &programRuns{program: program})
 	}
 	return m.programs[i]
 }

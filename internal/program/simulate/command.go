@@ -4,17 +4,15 @@ package simulate
 import (
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
-	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/report"
+	"github.com/tracedag/tracedag/internal/runs"
 	"github.com/tracedag/tracedag/internal/study"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/param"
@@ -23,35 +21,18 @@ import (
 
 // options are the flags that are independent of the backend.
 type options struct {
-	read                     cli.ReadFlags
-	lower                    cli.LowerFlags
-	jobs                     jobs.Flags
-	own                      *cli.Options // flags of backends
-	backend                  string
-	collective               string
-	json                     bool
-	timeline                 timelineFlags
+	runs.Options
 	sweep                    string
 	replicas                 int // runs of each point; 0: one, with --seed
 	study                    study.Flags
 	csv                      string // a table to print as CSV; "": none
-	timing                   bool
-	flags                    *pflag.FlagSet
-	threads                  int
 	profile                  string
-	accesses                 string // file name
-	alone                    bool
-	compare                  bool
-	compared                 bool           // --diff
-	outputs                  report.Outputs // page and pictures
-	fromResults              []string       // files of kept results
-	drawFlags                []string       // flags of pages and pictures
-	breakdown, criticalPath  bool
-	points, results, summary string // files of tables
-	lists                    []bool // --list-* flags, by listing
+	compared                 bool     // --diff
+	fromResults              []string // files of kept results
+	drawFlags                []string // flags of pages and pictures
+	points, results, summary string   // files of tables
+	lists                    []bool   // --list-* flags, by listing
 	listings                 []sim.Listing
-	grid                     bool      // runs points of a grid
-	ideal                    *sim.Kind // backend of lower bounds; nil: none
 }
 
 // registries are what the program can run and generate.
@@ -81,33 +62,17 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if len(o.fromResults) > 0 {
 			return o.drawKept(p, args)
 		}
-		kind, err := kindOf(kinds, o.backend)
+		kind, err := runs.KindOf(kinds, o.Backend)
 		if err == nil {
-			err = o.checkOwners(kind)
+			err = o.CheckOwners(kind)
 		}
 		if err != nil {
 			return err
 		}
-		o.backend = kind.Name
+		o.Backend = kind.Name
 		return start(p, o, kind, reg, args)
 	}
 	return cmd
-}
-
-// kindOf returns the backend with a name; "" is the default one.
-func kindOf(kinds []sim.Kind, name string) (*sim.Kind, error) {
-	names := make([]string, len(kinds))
-	for i := range kinds {
-		names[i] = kinds[i].Name
-	}
-	if name == "" {
-		name = names[0]
-	}
-	at := slices.Index(names, param.Resolve(name, names))
-	if at < 0 {
-		return nil, cli.NoSuch("backend", name, names)
-	}
-	return &kinds[at], nil
 }
 
 // buildCommand returns the command with its flags, but without its work.
@@ -127,24 +92,24 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	o.flags = flags
+	o.Flags = flags
 	names := make([]string, len(kinds))
 	for i := range kinds {
 		if names[i] = kinds[i].Name; names[i] == "ideal" {
-			o.ideal = &kinds[i]
+			o.Ideal = &kinds[i]
 		}
 	}
-	flags.StringVar(&o.backend, "backend", names[0], "`name` of the simulation backend")
+	flags.StringVar(&o.Backend, "backend", names[0], "`name` of the simulation backend")
 	cli.CompleteWith(cmd, "backend", names)
-	flags.StringVar(&o.collective, "collective", "", "collective `algorithms`, such as allreduce=ring")
+	flags.StringVar(&o.Collective, "collective", "", "collective `algorithms`, such as allreduce=ring")
 	cli.CompleteWith(cmd, "collective", collective.Completions())
 	flags.Int64("seed", 1, "seed of all random choices")
-	flags.IntVar(&o.threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
+	flags.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
 	flags.Lookup("threads").DefValue = "all cores"
 	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
 	flags.IntVar(&o.replicas, "replicas", 0, "run each point with `N` seeds; print means and 95 % intervals")
 	manual.InTopic(cmd, "replicas", "sweep")
-	flags.BoolVar(&o.compare, "compare", false, "compare finish times of ranks with recorded ones")
+	flags.BoolVar(&o.Compare, "compare", false, "compare finish times of ranks with recorded ones")
 	manual.InTopic(cmd, "compare", "result")
 	var swept []string
 	for i := range kinds {
@@ -156,14 +121,14 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	}
 	cli.CompleteWith(cmd, "sweep", swept)
 	manual.Section(cmd, "Common flags")
-	flags.BoolVar(&o.json, "json", false, "print the result as JSON (\"--help result\")")
-	flags.BoolVar(&o.breakdown, "breakdown", false, "divide the time of each rank into parts")
-	flags.BoolVar(&o.criticalPath, "critical-path", false, "print the critical path and its composition")
+	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON (\"--help result\")")
+	flags.BoolVar(&o.Breakdown, "breakdown", false, "divide the time of each rank into parts")
+	flags.BoolVar(&o.CriticalPath, "critical-path", false, "print the critical path and its composition")
 	manual.InTopic(cmd, "critical-path", "result")
 	flags.StringVar(&o.csv, "csv", "", "print a `table` as CSV: points, results or summary")
 	flags.Lookup("csv").NoOptDefVal = tables.Names[0]
 	cli.CompleteWith(cmd, "csv", tables.Names)
-	flags.BoolVar(&o.timing, "timing", false, "add wall-clock times to JSON")
+	flags.BoolVar(&o.Timing, "timing", false, "add wall-clock times to JSON")
 	cli.OutputVar(flags, &o.points, "points", "write a table of runs, `FILE`.csv or .parquet")
 	cli.OutputVar(flags, &o.results, "results", "write a table of all numbers of the runs, `FILE`.csv or .parquet")
 	cli.OutputVar(flags, &o.summary, "summary", "write a table of means over replicas, `FILE`.csv or .parquet")
@@ -171,9 +136,9 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	for _, name := range []string{"timing", "diff", "points", "results", "summary"} {
 		manual.InTopic(cmd, name, "result")
 	}
-	cli.OutputVar(flags, &o.outputs.Page, "report", "write a page about the run, `FILE`.html")
-	o.outputs.Plots.Suggest = param.Suggest
-	o.drawFlags = o.outputs.Plots.Register(flags)
+	cli.OutputVar(flags, &o.Outputs.Page, "report", "write a page about the run, `FILE`.html")
+	o.Outputs.Plots.Suggest = param.Suggest
+	o.drawFlags = o.Outputs.Plots.Register(flags)
 	for _, name := range o.drawFlags {
 		manual.InTopic(cmd, name, "plot")
 	}
@@ -183,20 +148,20 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	manual.InTopic(cmd, "from-result", "plot")
 	p.RegisterSync(flags)
 	manual.InTopic(cmd, "no-sync", "result")
-	o.timeline.register(cmd)
-	cli.OutputVar(flags, &o.accesses, "accesses", "write the latency of each storage access to a CSV `FILE`")
+	o.Timeline.Register(cmd)
+	cli.OutputVar(flags, &o.Accesses, "accesses", "write the latency of each storage access to a CSV `FILE`")
 	manual.InTopic(cmd, "accesses", "result")
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
 	manual.InTopic(cmd, "profile", "result")
 	manual.Section(cmd, "Output")
-	o.read.Simulators = simulators(kinds)
-	o.read.Register(p, cmd)
-	o.jobs.Register(cmd)
-	flags.BoolVar(&o.alone, "alone", false, "also run each job alone, and print its slowdown")
+	o.Read.Simulators = simulators(kinds)
+	o.Read.Register(p, cmd)
+	o.Jobs.Register(cmd)
+	flags.BoolVar(&o.Alone, "alone", false, "also run each job alone, and print its slowdown")
 	manual.Topic(cmd, manual.Group{Owner: "jobs", Title: "several jobs at the same time", Page: jobsPage,
 		File: "docs/reference/compose.md"})
-	o.lower.Register(p, cmd)
-	o.own = cli.NewOptions(cmd)
+	o.Lower.Register(p, cmd)
+	o.Own = cli.NewOptions(cmd)
 	o.study.Register(cmd)
 	o.listings = o.registerBackends(cmd, kinds)
 	manual.Topic(cmd, manual.Group{
@@ -248,7 +213,7 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists 
 			Owner: kind.Name, Title: kind.Title, Topic: true, Doc: "backends/" + kind.Name,
 			List: `Backends (--backend NAME; "simulate --help NAME" shows the flags)`, Params: kind.New().Params(),
 		}
-		o.own.Add(cmd, group)
+		o.Own.Add(cmd, group)
 		for _, list := range kind.Lists {
 			manual.Of(cmd).Add(manual.Group{Owner: list.Name, Title: list.Help, Topic: true, Print: list.Print})
 			cmd.Flags().BoolVar(&o.lists[at], "list-"+list.Name, false, list.Help)
@@ -267,22 +232,6 @@ func simulators(kinds []sim.Kind) (all []string) {
 		}
 	}
 	return all
-}
-
-// checkOwners returns an error if a flag belongs only to other backends.
-func (o *options) checkOwners(kind *sim.Kind) error {
-	if err := o.own.Foreign("backend", kind.Name); err != nil {
-		return err
-	}
-	if s := o.read.Simulator; s != "" && kind.New().Params().Find("compat") == nil {
-		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.own.Owners("compat"),
-			" and the "), kind.Name)
-	}
-	if o.compare && (o.own.Given("regroup") || o.own.Given("gpus-per-node")) {
-		return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or " +
-			"--gpus-per-node")
-	}
-	return nil
 }
 
 func printListing(p *cli.Program, list sim.Listing) error {
@@ -306,19 +255,19 @@ func start(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []s
 	if o.sweep != "" || o.replicas > 0 {
 		return profile.While(create, o.profile, func() error { return sweep(p, o, kind, reg, args) })
 	}
-	r, err := newRun(p.Context(), p, o, kind)
+	r, err := newRun(p, o, kind)
 	if err != nil {
 		return err
 	}
 	work := r.simulate
-	if r.standsAlone() {
+	if r.StandsAlone() {
 		work = func() error { return r.withoutTrace(args) }
 	} else {
-		o.read.CheckedComms = !o.read.Lenient // checkGroups checks them
-		if replicator, ok := r.backend.(sim.Replicator); ok {
-			o.read.Ranks = replicator.Replicas()
+		o.Read.CheckedComms = !o.Read.Lenient // checkGroups checks them
+		if replicator, ok := r.Backend.(sim.Replicator); ok {
+			o.Read.Ranks = replicator.Replicas()
 		}
-		if r.jobs, err = o.jobs.Jobs(p, args); err != nil {
+		if r.Jobs, err = o.Jobs.Jobs(p, args); err != nil {
 			return err
 		}
 	}

@@ -21,12 +21,12 @@ var keptFlags = []string{"quiet", "verbose", "max-memory", "no-sync"}
 
 // checkKept returns an error about a flag that has no effect on kept results.
 func (o *options) checkKept(flag string, others ...string) (err error) {
-	o.flags.Visit(func(f *pflag.Flag) {
+	o.Flags.Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != flag && !slices.Contains(others, f.Name) && !slices.Contains(keptFlags, f.Name) {
 			err = cli.Usagef("--%s reads results as they are: --%s has no effect on them", flag, f.Name)
 		}
 	})
-	if err == nil && o.json && o.csv != "" {
+	if err == nil && o.JSON && o.csv != "" {
 		err = cli.Usagef("--json and --csv exclude each other")
 	}
 	return err
@@ -45,16 +45,16 @@ func readKept(p *cli.Program, arg string) (kept []measure.Kept, text []byte, nam
 
 // drawKept writes the page and the pictures of kept results.
 func (o *options) drawKept(p *cli.Program, args []string) error {
-	if len(args) > 0 || !o.outputs.Any() {
+	if len(args) > 0 || !o.Outputs.Any() {
 		return cli.Usagef("--from-result needs --report or --plot, and no trace")
 	}
 	if err := o.checkKept("from-result", o.drawFlags...); err != nil {
 		return err
 	}
-	if ending := strings.ToLower(filepath.Ext(o.outputs.Page)); o.outputs.Page != "" && ending != ".html" {
-		return cli.Usagef("--report: %s: expected a name that ends with .html", o.outputs.Page)
+	if ending := strings.ToLower(filepath.Ext(o.Outputs.Page)); o.Outputs.Page != "" && ending != ".html" {
+		return cli.Usagef("--report: %s: expected a name that ends with .html", o.Outputs.Page)
 	}
-	if err := o.createOutputs(p); err != nil {
+	if err := o.CreateOutputs(p); err != nil {
 		return err
 	}
 	all := make([]report.Kept, len(o.fromResults))
@@ -71,7 +71,7 @@ func (o *options) drawKept(p *cli.Program, args []string) error {
 			all[i].Changes = measure.CompareKept(first, kept).Changes()
 		}
 	}
-	return o.outputs.WriteKept(all)
+	return o.Outputs.WriteKept(all)
 }
 
 // diff compares two files of results.
@@ -101,7 +101,7 @@ func (o *options) diff(p *cli.Program, args []string) error {
 	}
 	defer out.Close()
 	switch {
-	case o.json:
+	case o.JSON:
 		err = d.WriteJSON(out, names[0], names[1])
 	case o.csv != "":
 		err = d.WriteCSV(out)

@@ -17,12 +17,11 @@ func (o *options) tableFiles() map[string]string {
 }
 
 // checkTables returns an error if the flags of tables are invalid.
-func (r *run) checkTables() error {
-	o := r.o
+func (o *options) checkTables(p *cli.Program) error {
 	switch {
 	case o.csv != "" && !slices.Contains(tables.Names, o.csv):
 		return cli.Usagef("--csv: expected %s, found %q", strings.Join(tables.Names, ", "), o.csv)
-	case o.csv != "" && o.json:
+	case o.csv != "" && o.JSON:
 		return cli.Usagef("--json and --csv exclude each other")
 	}
 	used := make(map[string]string) // tables by clean name of the file
@@ -36,7 +35,7 @@ func (r *run) checkTables() error {
 			return cli.Usagef("--%s and --%s name the same file, %s", used[filepath.Clean(name)], table, name)
 		default:
 			used[filepath.Clean(name)] = table
-			if err := r.p.CheckOutput(name, ending == ".parquet"); err != nil {
+			if err := p.CheckOutput(name, ending == ".parquet"); err != nil {
 				return err
 			}
 		}
@@ -45,21 +44,21 @@ func (r *run) checkTables() error {
 }
 
 // openTables begins the tables of runs. out is standard output, which receives that of --csv.
-func (r *run) openTables(out *cli.Output, runs []*provenance.Run) (*tables.Tables, error) {
+func (o *options) openTables(p *cli.Program, out *cli.Output, runs []*provenance.Run) (*tables.Tables, error) {
 	replicas := provenance.Replicas(runs)
-	if replicas > 1 && replicas < tables.Few && (r.o.csv == "summary" || r.o.summary != "") {
-		r.p.Info("the intervals of the summary come from %d runs per point; use %d seeds or more", replicas, tables.Few)
+	if replicas > 1 && replicas < tables.Few && (o.csv == "summary" || o.summary != "") {
+		p.Info("the intervals of the summary come from %d runs per point; use %d seeds or more", replicas, tables.Few)
 	}
 	t := tables.New(slices.Sorted(maps.Keys(runs[0].Factors)), replicas)
-	if r.o.csv != "" {
-		t.Write(r.o.csv, false, out)
+	if o.csv != "" {
+		t.Write(o.csv, false, out)
 	}
 	for _, table := range tables.Names {
-		name := r.o.tableFiles()[table]
+		name := o.tableFiles()[table]
 		if name == "" {
 			continue
 		}
-		file, err := r.p.Create(name, false)
+		file, err := p.Create(name, false)
 		if err != nil {
 			t.Close()
 			return nil, err

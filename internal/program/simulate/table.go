@@ -6,21 +6,22 @@ import (
 
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/report"
+	"github.com/tracedag/tracedag/internal/runs"
 	"github.com/tracedag/tracedag/sim"
 )
 
 // print prints a result in the form that the flags select.
-func (r *run) print(out *cli.Output, l *loaded, result *sim.Result, page *report.Report) error {
+func (r *run) print(out *cli.Output, l *runs.Loaded, result *sim.Result, page *report.Report) error {
 	if r.o.csv != "" {
 		return out.Commit()
 	}
-	if r.o.json {
+	if r.o.JSON {
 		write := result.WriteJSON
 		if page != nil {
 			write = page.WriteJSON
 		}
 		if err := write(out); err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 		out.WriteString("\n")
 		return out.Commit()
@@ -28,16 +29,16 @@ func (r *run) print(out *cli.Output, l *loaded, result *sim.Result, page *report
 	for i := range result.Sections {
 		if instead := result.Sections[i].Instead; instead != nil {
 			if err := instead(out); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+				return fmt.Errorf("%s: %w", l.Name, err)
 			}
 			return out.Commit()
 		}
 	}
-	label := l.name
-	if l.title != "" {
-		label += ": " + strconv.Quote(l.title)
+	label := l.Name
+	if l.Title != "" {
+		label += ": " + strconv.Quote(l.Title)
 	}
-	if err := result.WriteTable(out, fmt.Sprintf("%s, %d ranks, %d ops", label, l.ranks, result.Ops)); err != nil {
+	if err := result.WriteTable(out, fmt.Sprintf("%s, %d ranks, %d ops", label, l.Ranks, result.Ops)); err != nil {
 		return err
 	}
 	return out.Commit()

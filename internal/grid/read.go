@@ -1,4 +1,4 @@
-package study
+package grid
 
 import (
 	"fmt"
@@ -130,8 +130,8 @@ func (r *reader) member(m *conf.Member) error {
 	case "keep":
 		return r.list(v, m.Key, func(n *conf.Node) error {
 			text, err := r.scalar(n, m.Key)
-			if err == nil && text != flowsName {
-				err = r.fail(n, m.Key, flowsName)
+			if err == nil && text != FlowsName {
+				err = r.fail(n, m.Key, FlowsName)
 			}
 			r.study.Keep = []string{text}
 			return err
@@ -150,10 +150,10 @@ func (r *reader) complete(root *conf.Node) error {
 	if s.Name == "" {
 		s.Name = strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
 	}
-	if len(s.Traces) > 0 && !s.has(traceName) {
+	if len(s.Traces) > 0 && !s.has(TraceName) {
 		var a Axis
 		for _, t := range s.Traces {
-			sets := []Setting{{Name: traceName, Text: t.Name}}
+			sets := []Setting{{Name: TraceName, Text: t.Name}}
 			v := Value{Sets: sets}
 			if len(s.Traces) > 1 {
 				v.Factors = sets
@@ -163,7 +163,7 @@ func (r *reader) complete(root *conf.Node) error {
 		s.Axes = slices.Insert(s.Axes, 0, a)
 	}
 	if r.seeds != nil {
-		if s.has(seedName) {
+		if s.has(SeedName) {
 			return r.fail(root, "seeds", "replicas, seeds or an axis seed, not two of them")
 		}
 		s.Axes = append(s.Axes, Seeds(r.seeds))
@@ -177,7 +177,7 @@ func (r *reader) complete(root *conf.Node) error {
 // has reports whether an axis sets an option.
 func (s *Study) has(option string) bool {
 	return slices.ContainsFunc(s.Axes, func(a Axis) bool {
-		return len(a.Values) > 0 && last(a.Values[0].Sets, option) != nil
+		return len(a.Values) > 0 && Last(a.Values[0].Sets, option) != nil
 	})
 }
 
@@ -262,7 +262,7 @@ func (r *reader) trace(n *conf.Node) error {
 }
 
 func (r *reader) add(n *conf.Node, t Trace) error {
-	if r.study.trace(t.Name) != nil {
+	if r.study.Trace(t.Name) != nil {
 		return r.wrap(n.Line, fmt.Errorf("traces: expected different names, found two traces %q", t.Name))
 	}
 	r.study.Traces = append(r.study.Traces, t)
@@ -312,8 +312,8 @@ func nameOf(file string) string {
 	return name
 }
 
-// trace returns the trace with a name, or nil.
-func (s *Study) trace(name string) *Trace {
+// Trace returns the trace with a name, or nil.
+func (s *Study) Trace(name string) *Trace {
 	for i := range s.Traces {
 		if s.Traces[i].Name == name {
 			return &s.Traces[i]
@@ -325,7 +325,7 @@ func (s *Study) trace(name string) *Trace {
 // checked returns an error about a name that is no option.
 func (r *reader) checked(m *conf.Member) error {
 	name := m.Key
-	if r.check == nil || name == traceName || r.inGenerator(name) {
+	if r.check == nil || name == TraceName || r.inGenerator(name) {
 		return nil
 	}
 	if err := r.check(name); err != nil {
@@ -336,10 +336,10 @@ func (r *reader) checked(m *conf.Member) error {
 
 // inGenerator reports whether the command line of a generator contains {name}.
 func (r *reader) inGenerator(name string) bool {
-	return slices.ContainsFunc(r.study.Traces, func(t Trace) bool { return t.uses(name) })
+	return slices.ContainsFunc(r.study.Traces, func(t Trace) bool { return t.Uses(name) })
 }
 
-func (t *Trace) uses(name string) bool {
+func (t *Trace) Uses(name string) bool {
 	return slices.ContainsFunc(t.Generate, func(word string) bool { return strings.Contains(word, "{"+name+"}") })
 }
 
@@ -430,9 +430,9 @@ func (r *reader) addAxis(a Axis) error {
 		if r.study.has(set.Name) {
 			return r.wrap(a.Line, fmt.Errorf("%s: expected one axis, found two", set.Name))
 		}
-		if set.Name == traceName {
+		if set.Name == TraceName {
 			for _, v := range a.Values {
-				if name := last(v.Sets, traceName).Text; r.study.trace(name) == nil {
+				if name := Last(v.Sets, TraceName).Text; r.study.Trace(name) == nil {
 					return r.wrap(a.Line, fmt.Errorf("trace: expected the name of one of the traces, found %q", name))
 				}
 			}

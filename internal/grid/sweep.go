@@ -1,4 +1,4 @@
-package study
+package grid
 
 import (
 	"fmt"
@@ -55,7 +55,7 @@ func newAxis(name, option string, items []string, numbers Numbers) (a Axis, err 
 		s.number = numbers(option)
 	}
 	for _, item := range items {
-		values, err := s.values(item, option == seedName)
+		values, err := s.values(item, option == SeedName)
 		if err != nil {
 			return a, fmt.Errorf("%s: %w", name, err)
 		}

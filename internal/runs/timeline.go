@@ -1,6 +1,6 @@
 // This file opens the file of --timeline.
 
-package simulate
+package runs
 
 import (
 	"fmt"
@@ -18,17 +18,17 @@ import (
 	"github.com/tracedag/tracedag/sim/timeline"
 )
 
-// timelineFlags are the flags of timelines.
-type timelineFlags struct {
-	file   string
+// TimelineFlags are the flags of timelines.
+type TimelineFlags struct {
+	File   string // name; "": none
 	ranks  units.RankSet
 	window units.Window
 }
 
-// register adds the flags of timelines. The command's help lists only the first.
-func (f *timelineFlags) register(cmd *cobra.Command) {
+// Register adds the flags of timelines. The command's help lists only the first.
+func (f *TimelineFlags) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	cli.OutputVar(flags, &f.file, "timeline", "write a timeline `FILE` (\"--help timeline\")")
+	cli.OutputVar(flags, &f.File, "timeline", "write a timeline `FILE` (\"--help timeline\")")
 	flags.Var(&f.ranks, "timeline-ranks", "include only these `ranks`, such as 0..63,128; repeatable")
 	flags.Var(&f.window, "timeline-window", "include only what overlaps the time `FROM..TO`: 1ms..5ms or 5ms..")
 	for _, name := range []string{"timeline-ranks", "timeline-window"} {
@@ -37,7 +37,7 @@ func (f *timelineFlags) register(cmd *cobra.Command) {
 }
 
 // check returns an error if the name of the file selects no format of the backend, or if flags conflict.
-func (f *timelineFlags) check(kind *sim.Kind, traits sim.Traits) error {
+func (f *TimelineFlags) check(kind *sim.Kind, traits sim.Traits) error {
 	filter := ""
 	if f.window.IsSet() {
 		filter = "--timeline-window"
@@ -45,17 +45,17 @@ func (f *timelineFlags) check(kind *sim.Kind, traits sim.Traits) error {
 	if len(f.ranks) > 0 {
 		filter = "--timeline-ranks"
 	}
-	switch own := slices.Contains(traits.Timelines, ownEnding(f.file)); {
-	case f.file == "" && filter != "":
+	switch own := slices.Contains(traits.Timelines, ownEnding(f.File)); {
+	case f.File == "" && filter != "":
 		return cli.Usagef("%s needs --timeline", filter)
-	case f.file == "" || timeline.EndingOf(f.file) != "":
+	case f.File == "" || timeline.EndingOf(f.File) != "":
 		return nil
 	case !own:
-		return cli.Usagef("--timeline: %s: expected a name that ends with %s", f.file,
+		return cli.Usagef("--timeline: %s: expected a name that ends with %s", f.File,
 			strings.Join(append(slices.Clone(timeline.Endings), traits.Timelines...), " or "))
 	case filter != "":
 		return cli.Usagef("%s: %s timelines of the %s backend contain all ranks and times; use a name that ends with "+
-			"%s", filter, ownEnding(f.file), kind.Name, strings.Join(timeline.Endings, " or "))
+			"%s", filter, ownEnding(f.File), kind.Name, strings.Join(timeline.Endings, " or "))
 	}
 	return nil
 }
@@ -65,12 +65,12 @@ func ownEnding(name string) string {
 	return strings.ToLower(filepath.Ext(name))
 }
 
-// newTimeline returns the timeline of a run, which writes to w.
-func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
-	f := &r.o.timeline
-	ending := timeline.EndingOf(f.file)
+// NewTimeline returns the timeline of a run, which writes to w.
+func (r *Setup) NewTimeline(w io.Writer, l *Loaded) (sim.Timeline, error) {
+	f := &r.Options.Timeline
+	ending := timeline.EndingOf(f.File)
 	if ending == "" {
-		return r.backend.(sim.TimelineWriter).NewTimeline(w, ownEnding(f.file))
+		return r.Backend.(sim.TimelineWriter).NewTimeline(w, ownEnding(f.File))
 	}
 	o := l.timelineOptions()
 	if f.window.IsSet() {
@@ -78,7 +78,7 @@ func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
 	}
 	if len(f.ranks) > 0 {
 		var err error
-		if o.Ranks, err = f.ranks.Of(l.ranks); err != nil {
+		if o.Ranks, err = f.ranks.Of(l.Ranks); err != nil {
 			return nil, fmt.Errorf("--timeline-ranks: %w", err)
 		}
 	}
@@ -86,10 +86,10 @@ func (r *run) newTimeline(w io.Writer, l *loaded) (sim.Timeline, error) {
 }
 
 // timelineOptions returns the options that name the ops of a trace.
-func (l *loaded) timelineOptions() timeline.Options {
-	o := timeline.Options{Trace: l.trace}
-	if l.collectives != nil {
-		o.Collective, o.Kept = l.collectives.Of, l.collectives.Kept
+func (l *Loaded) timelineOptions() timeline.Options {
+	o := timeline.Options{Trace: l.Trace}
+	if l.Collectives != nil {
+		o.Collective, o.Kept = l.Collectives.Of, l.Collectives.Kept
 	}
 	return o
 }

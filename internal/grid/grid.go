@@ -1,7 +1,6 @@
-// Package study runs grids of simulations: every combination of traces, options, generators and seeds. A study is read
-// from a file or from the text of --sweep; its runs have stable identities, so a folder of results can be completed,
-// extended and merged by any number of processes. docs/reference/studies.md describes files, folders and tables.
-package study
+// Package grid defines grids of simulations: every combination of traces, options, generators and seeds. It reads them
+// from study files and from the text of --sweep. docs/reference/studies.md describes both.
+package grid
 
 import (
 	"fmt"
@@ -75,37 +74,37 @@ type Condition struct {
 	Texts []string
 }
 
-// point is a combination of values.
-type point struct {
-	factors []Setting
-	sets    []Setting
+// Point is a combination of values.
+type Point struct {
+	Factors []Setting
+	Sets    []Setting
 }
 
-// points returns the combinations of the values of all axes that fit the rules.
-func (s *Study) points() ([]point, error) {
-	all := []point{{sets: s.Set}}
+// Points returns the combinations of the values of all axes that fit the rules.
+func (s *Study) Points() ([]Point, error) {
+	all := []Point{{Sets: s.Set}}
 	for i := range s.Axes {
 		values := s.Axes[i].Values
 		if len(values) == 0 || len(all) > MaxRuns/len(values) {
 			return nil, fmt.Errorf("expected at most %d points, found %d x %d with the values of %s", MaxRuns, len(all),
-				len(values), s.Axes[i].names())
+				len(values), s.Axes[i].Names())
 		}
-		grown := make([]point, 0, len(all)*len(values))
+		grown := make([]Point, 0, len(all)*len(values))
 		for _, p := range all {
 			for _, v := range values {
-				grown = append(grown, point{slices.Concat(p.factors, v.Factors), slices.Concat(p.sets, v.Sets)})
+				grown = append(grown, Point{slices.Concat(p.Factors, v.Factors), slices.Concat(p.Sets, v.Sets)})
 			}
 		}
 		all = grown
 	}
-	return slices.DeleteFunc(all, func(p point) bool {
+	return slices.DeleteFunc(all, func(p Point) bool {
 		fits := func(r Rule) bool { return r.fits(&p) }
 		return len(s.Only) > 0 && !slices.ContainsFunc(s.Only, fits) || slices.ContainsFunc(s.Exclude, fits)
 	}), nil
 }
 
-// names returns the names of the factors of an axis.
-func (a *Axis) names() string {
+// Names returns the names of the factors of an axis.
+func (a *Axis) Names() string {
 	if len(a.Values) == 0 {
 		return "an axis without values"
 	}
@@ -117,11 +116,11 @@ func (a *Axis) names() string {
 }
 
 // fits reports whether a point fulfills all conditions. A factor takes precedence over the option of the same name.
-func (r Rule) fits(p *point) bool {
+func (r Rule) fits(p *Point) bool {
 	for _, c := range r {
-		found := last(p.factors, c.Name)
+		found := Last(p.Factors, c.Name)
 		if found == nil {
-			found = last(p.sets, c.Name)
+			found = Last(p.Sets, c.Name)
 		}
 		if found == nil || !slices.ContainsFunc(c.Texts, func(text string) bool { return found.is(text) }) {
 			return false
@@ -140,8 +139,8 @@ func (s *Setting) is(text string) bool {
 	return okA && okB && a.kind == b.kind && a.value.Cmp(b.value) == 0
 }
 
-// last returns the last setting with a name, or nil.
-func last(settings []Setting, name string) *Setting {
+// Last returns the last setting with a name, or nil.
+func Last(settings []Setting, name string) *Setting {
 	for i := len(settings) - 1; i >= 0; i-- {
 		if settings[i].Name == name {
 			return &settings[i]
@@ -154,7 +153,7 @@ func last(settings []Setting, name string) *Setting {
 func Seeds(seeds []int64) Axis {
 	var a Axis
 	for _, seed := range seeds {
-		s := []Setting{{Name: seedName, Text: strconv.FormatInt(seed, 10)}}
+		s := []Setting{{Name: SeedName, Text: strconv.FormatInt(seed, 10)}}
 		a.Values = append(a.Values, Value{Factors: s, Sets: s})
 	}
 	return a
@@ -162,8 +161,89 @@ func Seeds(seeds []int64) Axis {
 
 // Names of settings that are no flags of the backend.
 const (
-	seedName      = "seed"
-	traceName     = "trace"
-	heldGenerator = "generator.seed" // holds the seed of the generator
-	heldSimulator = "simulate.seed"  // holds the seed of the simulator
+	SeedName      = "seed"
+	TraceName     = "trace"
+	HeldGenerator = "generator.seed" // holds the seed of the generator
+	HeldSimulator = "simulate.seed"  // holds the seed of the simulator
 )
+
+// FlowsName is the table of runs that a study can keep, a list of results with a row per message.
+const FlowsName = "flows"
+
+// Changed describes what a study lacks of another one, "" if nothing.
+func (s *Study) Changed(old *Study) string {
+	if s.Name != old.Name {
+		return fmt.Sprintf("name: was %s, is %s", old.Name, s.Name)
+	}
+	for i := range old.Set {
+		a := old.Set[i]
+		if b := Last(s.Set, a.Name); b == nil || b.Text != Last(old.Set, a.Name).Text {
+			return fmt.Sprintf("set: %s was %s, is %s", a.Name, a.Text, textOr(b, "absent"))
+		}
+	}
+	for _, b := range s.Set {
+		if Last(old.Set, b.Name) == nil {
+			return fmt.Sprintf("set: %s was absent, is %s", b.Name, b.Text)
+		}
+	}
+	for _, t := range old.Traces {
+		u := s.Trace(t.Name)
+		if u == nil || strings.Join(u.Generate, " ") != strings.Join(t.Generate, " ") {
+			return fmt.Sprintf("traces: %s is not the same", t.Name)
+		}
+	}
+	for i := range old.Axes {
+		for _, v := range old.Axes[i].Values {
+			if !s.hasValue(v) {
+				return fmt.Sprintf("the axis %s lacks the value %s", old.Axes[i].Names(), Describe(v.Sets))
+			}
+		}
+	}
+	return ""
+}
+
+func textOr(s *Setting, absent string) string {
+	if s == nil || s.Absent {
+		return absent
+	}
+	return s.Text
+}
+
+// hasValue reports whether an axis has a value.
+func (s *Study) hasValue(v Value) bool {
+	want := Describe(v.Sets)
+	for i := range s.Axes {
+		for _, other := range s.Axes[i].Values {
+			if Describe(other.Sets) == want {
+				return true
+			}
+		}
+	}
+	return len(s.Axes) == 0
+}
+
+// OptionsOf returns the options that axes set.
+func OptionsOf(axes []Axis) (names []string) {
+	for i := range axes {
+		for _, s := range axes[i].Values[0].Sets {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Describe returns the text of factors for messages.
+func Describe(factors []Setting) string {
+	var words []string
+	for _, f := range factors {
+		if f.Absent {
+			words = append(words, f.Name+" absent")
+		} else {
+			words = append(words, f.Name+"="+f.Text)
+		}
+	}
+	if len(words) == 0 {
+		return "without axes"
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,6 +1,6 @@
 // This file runs the points of sweeps and studies for package study.
 
-package simulate
+package runs
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/study"
@@ -26,16 +27,17 @@ import (
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
-// engine runs points of a study. It reads a trace once for all configurations that read it alike.
-type engine struct {
+// Engine runs points of a study. It reads a trace once for all configurations that read it alike.
+type Engine struct {
 	p      *cli.Program
-	common *options // of the command line
+	common *Options // of the command line
 	kinds  []sim.Kind
 	args   []string // traces of the command line
 	probe  []string // flags of all points
 	memory int64    // limit of each point; 0: that of the program
 
 	generator func(*cli.Program) *cobra.Command // nil: none
+	parse     func(p *cli.Program, args []string) (*Options, error)
 	warn      provenance.Warnings
 
 	lock   sync.Mutex
@@ -52,45 +54,38 @@ type shared struct {
 	err    error
 }
 
-func newEngine(p *cli.Program, o *options, reg *registries, args []string) *engine {
-	return &engine{p: p, common: o, kinds: reg.kinds, generator: reg.generator, args: args,
+// NewEngine returns the engine of points. common are the options of the command line and args its traces; parse returns
+// the options of the command line of a point. generator is tracegen; nil: traces cannot be generated.
+func NewEngine(p *cli.Program, common *Options, kinds []sim.Kind, generator func(*cli.Program) *cobra.Command,
+	args []string, parse func(p *cli.Program, args []string) (*Options, error)) *Engine {
+	return &Engine{p: p, common: common, kinds: kinds, generator: generator, args: args, parse: parse,
 		shared: make(map[*study.Input]map[string]*shared)}
 }
 
-// runStudy runs the study of --study.
-func runStudy(p *cli.Program, o *options, reg *registries, args []string) error {
-	r := &run{p: p, o: o, kind: &sim.Kind{}} // the points have their backends
-	if err := r.checkSweep(); err != nil {
-		return err
-	}
-	return o.study.Run(p, newEngine(p, o, reg, nil), args, o.threads, study.Outputs{
-		Tables: o.tableFiles(), Page: o.outputs.AddPoint, Commit: o.outputs.WritePoints,
-	})
-}
-
-func (e *engine) Table(backend string) param.Set {
-	kind, _ := kindOf(e.kinds, backend)
+// Table returns the parameters of a backend, nil for an unknown name.
+func (e *Engine) Table(backend string) param.Set {
+	kind, _ := KindOf(e.kinds, backend)
 	if kind == nil {
 		return nil
 	}
 	b := kind.New()
-	cmd, o := buildCommand(e.p.Part(e.p.Args[:1], 0), e.kinds)
+	o, err := e.parse(e.p.Part(e.p.Args[:1], 0), e.probe)
 	// Some parameters depend on the network. Points report errors in the flags.
-	if cmd.ParseFlags(e.probe) == nil && o.own.Apply(b.Params()) == nil &&
-		b.Check(&sim.Env{Context: e.p.Context(), Sweep: true, Read: e.readTrace, Given: o.own.Given}) == nil {
+	if err == nil && o.Own.Apply(b.Params()) == nil &&
+		b.Check(&sim.Env{Context: e.p.Context(), Sweep: true, Read: reader(e.p), Given: o.Own.Given}) == nil {
 		return b.Params()
 	}
 	return kind.New().Params()
 }
 
 // Numbers returns the parameters of options of all backends.
-func (e *engine) Numbers() study.Numbers { return e.numbers("") }
+func (e *Engine) Numbers() grid.Numbers { return e.NumbersOf("") }
 
 // Probe sets the flags of all points, and the limit of memory of each in bytes; 0: that of the program.
-func (e *engine) Probe(args []string, memory int64) { e.probe, e.memory = args, memory }
+func (e *Engine) Probe(args []string, memory int64) { e.probe, e.memory = args, memory }
 
 // Ops returns the number of ops of a trace, if its format has it in the header.
-func (e *engine) Ops(in *study.Input) (ops int64, known bool) {
+func (e *Engine) Ops(in *study.Input) (ops int64, known bool) {
 	t, err := e.p.Part(e.p.Args[:1], 0).OpenTrace(in.File, cli.ReadFlags{}, cli.ReadOptions{})
 	if err != nil {
 		return 0, false
@@ -106,20 +101,17 @@ func (e *engine) Ops(in *study.Input) (ops int64, known bool) {
 	return h.Ops, true
 }
 
-func (e *engine) readTrace(name, format string) (*dag.Trace, string, error) {
-	return (&run{p: e.p}).readTrace(name, format)
-}
-
 // configuration is a checked run of a point's command line.
 type configuration struct {
-	*run
-	e     *engine
+	*Setup
+	e     *Engine
 	input *study.Input
 	args  []string
-	trace *loaded // nil before Open, and for synthetic traffic
+	trace *Loaded // nil before Open, and for synthetic traffic
 }
 
-func (e *engine) Configure(args []string, input *study.Input) (study.Config, error) {
+// Configure returns the checked configuration of a command line.
+func (e *Engine) Configure(args []string, input *study.Input) (study.Config, error) {
 	c := &configuration{e: e, input: input}
 	var names []string
 	switch {
@@ -134,54 +126,54 @@ func (e *engine) Configure(args []string, input *study.Input) (study.Config, err
 		line = append(line, input.Name)
 	}
 	p := e.p.Part(line, e.memory)
-	cmd, o := buildCommand(p, e.kinds)
-	if err := cmd.ParseFlags(args); err != nil {
+	o, err := e.parse(p, args)
+	if err != nil {
 		return nil, cli.Usagef("%v", err)
 	}
-	if cmd.Flags().NArg() > 0 {
-		return nil, cli.Usagef("expected flags, found %q", cmd.Flags().Arg(0))
+	if o.Flags.NArg() > 0 {
+		return nil, cli.Usagef("expected flags, found %q", o.Flags.Arg(0))
 	}
-	kind, err := kindOf(e.kinds, o.backend)
+	kind, err := KindOf(e.kinds, o.Backend)
 	if err == nil {
-		err = o.checkOwners(kind)
+		err = o.CheckOwners(kind)
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.threads, o.json, o.timing, o.grid = e.common.threads, e.common.json, e.common.timing, true
-	if c.run, err = newRun(e.p.Context(), p, o, kind); err != nil {
+	o.Threads, o.JSON, o.Timing, o.Grid = e.common.Threads, e.common.JSON, e.common.Timing, true
+	if c.Setup, err = New(e.p.Context(), p, o, kind); err != nil {
 		return nil, err
 	}
 	warn := func(message string) {
-		c.warnings.Add(message)
+		c.Warnings.Add(message)
 		if e.warn.Add(message) {
 			e.p.Warn("%s", message)
 		}
 	}
-	for _, message := range c.warnings.List() {
+	for _, message := range c.Warnings.List() {
 		warn(message)
 	}
 	p.Warned = warn
 	c.args = args
-	if c.standsAlone() {
+	if c.StandsAlone() {
 		if len(names) > 0 {
 			return nil, cli.Usagef("--synthetic needs no trace, found %q", names[0])
 		}
 		return c, nil
 	}
-	o.read.CheckedComms = !o.read.Lenient // checkGroups checks them
-	if replicator, ok := c.backend.(sim.Replicator); ok {
-		o.read.Ranks = replicator.Replicas()
+	o.Read.CheckedComms = !o.Read.Lenient // checkGroups checks them
+	if replicator, ok := c.Backend.(sim.Replicator); ok {
+		o.Read.Ranks = replicator.Replicas()
 	}
 	if input == nil {
 		return nil, cli.Usagef("a trace is missing: name one in the study, or set synthetic traffic")
 	}
-	c.jobs, err = o.jobs.Jobs(p, names)
+	c.Jobs, err = o.Jobs.Jobs(p, names)
 	return c, err
 }
 
 func (c *configuration) Describe(trace *provenance.Trace) (*provenance.Run, error) {
-	r, err := c.command.Describe(trace, nil)
+	r, err := c.Command.Describe(trace, nil)
 	return c.ofProgram(r), err
 }
 
@@ -194,17 +186,17 @@ func (c *configuration) ofProgram(r *provenance.Run) *provenance.Run {
 }
 
 func (c *configuration) Points(base *provenance.Run, points []provenance.Point) ([]*provenance.Run, error) {
-	return c.command.Points(base, points, c.env)
+	return c.Command.Points(base, points, c.Env)
 }
 
 func (c *configuration) Open(threads int) (study.Session, error) {
-	c.o.threads = threads
-	c.phases = profile.NewPhases()
-	if c.standsAlone() {
+	c.Options.Threads = threads
+	c.Phases = profile.NewPhases()
+	if c.StandsAlone() {
 		return c, nil
 	}
-	c.run.shared = c.e.sharedBy(c)
-	l, err := c.load()
+	c.shared = c.e.sharedBy(c)
+	l, err := c.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -213,14 +205,14 @@ func (c *configuration) Open(threads int) (study.Session, error) {
 }
 
 // sharedBy returns the trace that the configuration shares with others, or nil.
-func (e *engine) sharedBy(c *configuration) *shared {
-	if _, single := c.jobs.Single(); !single || !c.input.Shared() {
+func (e *Engine) sharedBy(c *configuration) *shared {
+	if _, single := c.Jobs.Single(); !single || !c.input.Shared() {
 		return nil
 	}
-	reads := fmt.Sprint(c.o.read.Ranks)
+	reads := fmt.Sprint(c.Options.Read.Ranks)
 	for _, arg := range c.args { // flags of backends do not change what is read
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if len(c.o.own.Owners(name)) == 0 && name != "backend" && name != "collective" {
+		if len(c.Options.Own.Owners(name)) == 0 && name != "backend" && name != "collective" {
 			reads += "\x00" + arg
 		}
 	}
@@ -236,9 +228,9 @@ func (e *engine) sharedBy(c *configuration) *shared {
 }
 
 // read reads the trace, the first time.
-func (s *shared) read(r *run, name string) (*dag.Trace, error) {
+func (s *shared) read(r *Setup, name string) (*dag.Trace, error) {
 	s.once.Do(func() {
-		in, err := r.p.OpenTrace(name, r.o.read, cli.ReadOptions{Digest: true})
+		in, err := r.Program.OpenTrace(name, r.Options.Read, cli.ReadOptions{Digest: true})
 		if err != nil {
 			s.err = err
 			return
@@ -253,25 +245,26 @@ func (s *shared) read(r *run, name string) (*dag.Trace, error) {
 }
 
 // loadShared is load for a trace that others use, too.
-func (r *run) loadShared(name string, pass cli.Pass) (*loaded, error) {
+func (r *Setup) loadShared(name string, pass cli.Pass) (*Loaded, error) {
 	trace, err := r.shared.read(r, name)
 	if err != nil {
 		return nil, err
 	}
 	s := r.shared
-	l := &loaded{name: s.name, format: s.format, close: func() {},
-		inputs: func() ([]dag.Input, error) { return slices.Clone(s.inputs), nil }}
+	l := &Loaded{Name: s.name, Format: s.format, Close: func() {},
+		Inputs: func() ([]dag.Input, error) { return slices.Clone(s.inputs), nil }}
 	return l, r.compileLowered(l, trace, pass)
 }
 
-func (e *engine) Release(in *study.Input) {
+// Release frees what configurations share of an input.
+func (e *Engine) Release(in *study.Input) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	delete(e.shared, in)
 }
 
 // Generate runs tracegen in this process.
-func (e *engine) Generate(in *study.Input) error {
+func (e *Engine) Generate(in *study.Input) error {
 	if _, err := os.Stat(in.File); err == nil {
 		return nil
 	}
@@ -295,7 +288,8 @@ func (e *engine) Generate(in *study.Input) error {
 	return out.Commit()
 }
 
-func (e *engine) Seeded(generator string) bool {
+// Seeded reports whether a generator has a seed.
+func (e *Engine) Seeded(generator string) bool {
 	if e.generator == nil {
 		return false
 	}
@@ -307,7 +301,8 @@ func (e *engine) Seeded(generator string) bool {
 	return false
 }
 
-func (e *engine) Digest(file string) (string, error) {
+// Digest returns the SHA-256 of a trace in hexadecimal.
+func (e *Engine) Digest(file string) (string, error) {
 	in, err := e.p.OpenTrace(file, cli.ReadFlags{}, cli.ReadOptions{Digest: true})
 	if err != nil {
 		return "", err
@@ -318,19 +313,19 @@ func (e *engine) Digest(file string) (string, error) {
 }
 
 func (c *configuration) Base() (*provenance.Run, error) {
-	if c.standsAlone() {
+	if c.StandsAlone() {
 		return c.Describe(nil)
 	}
-	base, err := c.described(c.trace)
+	base, err := c.Described(c.trace)
 	if c.ofProgram(base); err == nil {
-		base.Warnings = c.warnings.List() // those of the points come in any order
+		base.Warnings = c.Warnings.List() // those of the points come in any order
 	}
 	return base, err
 }
 
 func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o study.RunOptions, w io.Writer) (
 	s study.Status, failed, err error) {
-	if c.standsAlone() {
+	if c.StandsAlone() {
 		return c.runAlone(about, overrides, o, w)
 	}
 	ctx := o.Context
@@ -339,9 +334,9 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Limits.Time, errTimeLimit)
 		defer cancel()
 	}
-	result, failed := measure.Run(c.trace.replay.Clone(), sim.RunOptions{Context: ctx, Settings: overrides,
-		Threads: o.Threads}, c.observers(c.trace, nil)...)
-	about.AddTo(result, c.o.timing)
+	result, failed := measure.Run(c.trace.Replay.Clone(), sim.RunOptions{Context: ctx, Settings: overrides,
+		Threads: o.Threads}, c.Observers(c.trace, nil)...)
+	about.AddTo(result, c.Options.Timing)
 	switch {
 	case errors.Is(failed, errTimeLimit):
 		s, failed = study.Limited, fmt.Errorf("the run takes more than %v, the limit of the study", o.Limits.Time)
@@ -351,7 +346,7 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 		s = study.Incomplete
 	}
 	if s == study.Limited {
-		f := measure.FailureOf(c.kind.Name, result, failed)
+		f := measure.FailureOf(c.Kind.Name, result, failed)
 		f.Status = study.LimitStatus
 		return s, failed, about.WriteLine(w, f)
 	}
@@ -363,17 +358,17 @@ var errTimeLimit = errors.New("time limit")
 // runAlone runs synthetic traffic, one point.
 func (c *configuration) runAlone(about *provenance.Run, overrides []param.Setting, o study.RunOptions, w io.Writer) (
 	s study.Status, failed, err error) {
-	curve, err := c.backend.(sim.Standalone).RunAlone(c.env, sim.RunOptions{Context: o.Context, Settings: overrides,
+	curve, err := c.Backend.(sim.Standalone).RunAlone(c.Env, sim.RunOptions{Context: o.Context, Settings: overrides,
 		Threads: o.Threads})
 	if err != nil {
-		return study.Failed, err, about.WriteLine(w, measure.FailureOf(c.kind.Name, nil, err))
+		return study.Failed, err, about.WriteLine(w, measure.FailureOf(c.Kind.Name, nil, err))
 	}
 	points := curve.Points()
 	if len(points) != 1 {
 		return study.Failed, nil, cli.Usagef("expected one load and one routing per point, found %d: make them axes",
 			len(points))
 	}
-	described := c.command.Curve(about, points)[0]
+	described := c.Command.Curve(about, points)[0]
 	described.Index, described.Factors, described.Settings = about.Index, about.Factors, about.Settings
 	described.ID, described.Point = about.ID, about.Point
 	if points[0].Failed != "" {
@@ -384,6 +379,6 @@ func (c *configuration) runAlone(about *provenance.Run, overrides []param.Settin
 
 func (c *configuration) Close() {
 	if c.trace != nil {
-		c.trace.close()
+		c.trace.Close()
 	}
 }
