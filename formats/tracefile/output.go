@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/disk"
 )
 
 const outputBuffer = 1 << 16
@@ -142,7 +143,7 @@ func (o *Output) finish() error {
 		return nil
 	}
 	if o.temp != "" && !o.set.NoSync {
-		if err := unsupported(o.file.Sync()); err != nil {
+		if err := disk.Supported(o.file.Sync()); err != nil {
 			return o.writeError(err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tracedag/tracedag/internal/disk"
 )
 
 // Outputs is the set of a program's unfinished output files, so that a signal handler can remove them. The zero
@@ -113,12 +115,7 @@ func (s *Outputs) syncFolder(folder string) error {
 	if s.NoSync {
 		return nil
 	}
-	f, err := os.Open(folder)
-	if err != nil {
-		return nil // a folder that may be written, but not read
-	}
-	defer f.Close()
-	return unsupported(f.Sync())
+	return disk.Sync(folder)
 }
 
 // create opens a file with the function create, which must fail if the file exists.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/disk"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/memory"
 )
@@ -400,6 +401,20 @@ func (o *outputs) commit() error {
 			stale[0], stale[n-1], n)
 	}
 	return nil
+}
+
+// lockFolder waits until no other program replaces files in the folder. The lock ends with the process or with the
+// returned function. Nothing is locked in folders that cannot be read.
+func lockFolder(folder string) (unlock func(), err error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return func() {}, nil
+	}
+	if _, err := disk.Lock(f, true); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
 }
 
 // stale returns files of a previous trace that readers would take for files of this one.
