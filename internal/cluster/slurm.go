@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/shell"
 )
 
 // restarts is the largest number of times that a task of a Slurm script asks for another run of its shard.
@@ -49,7 +51,7 @@ func (s *Slurm) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, slurmHead, s.Count)
 	if s.Logs != "" {
-		fmt.Fprintf(&b, "mkdir -p -- %s\n", quote(s.Logs))
+		fmt.Fprintf(&b, "mkdir -p -- %s\n", shell.Quote(s.Logs))
 	}
 	b.WriteString("ids=\n")
 	for _, a := range s.arrays() {
@@ -146,7 +148,7 @@ func (s *Slurm) submit(user []string, log string, options ...string) string {
 	}
 	words := []string{"sbatch", "--job-name=" + s.Name, "--requeue", "--open-mode=append", "--signal=B:USR1@120"}
 	words = append(append(words, user...), "--parsable", "--output="+log)
-	return command(append(words, options...)...)
+	return shell.Join(append(words, options...)...)
 }
 
 // writeArray writes the commands that submit an array.
@@ -157,12 +159,12 @@ func (s *Slurm) writeArray(b *strings.Builder, a array, options []string) {
 		log = strconv.Itoa(a.first) + "+%a.log"
 		task = append(task, "--shard-base="+strconv.Itoa(-a.first))
 	}
-	fmt.Fprintf(b, slurmArray, command(task...), restarts, s.submit(options, log, "--array="+a.text))
+	fmt.Fprintf(b, slurmArray, shell.Join(task...), restarts, s.submit(options, log, "--array="+a.text))
 }
 
 // writeMerge writes the commands that submit the merge.
 func (s *Slurm) writeMerge(b *strings.Builder, options []string) {
-	fmt.Fprintf(b, slurmMerge, command(s.Merge...), s.submit(options, "merge.log"))
+	fmt.Fprintf(b, slurmMerge, shell.Join(s.Merge...), s.submit(options, "merge.log"))
 }
 
 const slurmHead = `#!/usr/bin/env bash

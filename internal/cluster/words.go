@@ -3,47 +3,8 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"unicode/utf8"
 )
-
-// plain matches words that a shell reads as they are.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
-
-// quote returns a word in the quotes of bash, without line ends.
-func quote(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	unprintable := func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }
-	if !strings.ContainsFunc(word, unprintable) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := range len(word) {
-		switch c := word[i]; {
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String() + "'"
-}
-
-// command returns a command line of bash.
-func command(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = quote(word)
-	}
-	return strings.Join(quoted, " ")
-}
 
 // checkCommand returns an error if the words are not those of a command.
 func checkCommand(words []string) error {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/tracedag/tracedag/internal/shell"
 )
 
 // simulation writes the page of a simulation.
@@ -101,18 +103,10 @@ func (p *page) header() {
 	if words := run.get("command").all(); len(words) > 0 {
 		line := make([]string, len(words))
 		for i, word := range words {
-			line[i] = shellWord(word.text())
+			line[i] = word.text()
 		}
-		fmt.Fprintf(w, "<pre id=\"command\">%s</pre>\n", escape(strings.Join(line, " ")))
+		fmt.Fprintf(w, "<pre id=\"command\">%s</pre>\n", escape(shell.Join(line...)))
 	}
-}
-
-// shellWord returns a word quoted for a shell.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,=@%") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // trouble writes the warnings of the run, and why it is incomplete.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tracedag/tracedag/internal/shell"
 )
 
 // trace writes the page of a trace.
@@ -177,7 +179,7 @@ func (p *page) provenance() {
 				if i > 0 {
 					p.body.WriteByte(' ')
 				}
-				p.body.WriteString(escape(shellWord(word.text())))
+				p.body.WriteString(escape(shell.Quote(word.text())))
 			}
 			p.body.WriteString("</pre>")
 		}

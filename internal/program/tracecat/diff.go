@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/shell"
 )
 
 // exitTrouble is the exit status of a comparison that failed, as in diff and cmp.
@@ -153,7 +154,7 @@ func (d *difference) origin(s side) string {
 	if len(last.Command) == 0 {
 		return fmt.Sprintf(", made by %s %s", plain(last.Program), plain(last.Version))
 	}
-	return ", made by " + commandText(last.Command)
+	return ", made by " + shell.Join(last.Command...)
 }
 
 func plural(n int, noun string) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/shell"
 	"github.com/tracedag/tracedag/internal/units"
 )
 
@@ -250,32 +251,12 @@ func (s *summary) writeProvenance(t textTable) {
 		}
 		t.row(name, "%s %s%s", plain(p.Program), plain(p.Version), seed)
 		if len(p.Command) > 0 {
-			t.row("  command", "%s", commandText(p.Command))
+			t.row("  command", "%s", shell.Join(p.Command...))
 		}
 		for _, in := range p.Inputs {
 			t.row("  input", "%s sha256:%s", plain(in.Name), plain(in.SHA256))
 		}
 	}
-}
-
-// commandText returns a command as a shell reads it.
-func commandText(command []string) string {
-	words := make([]string, len(command))
-	for i, word := range command {
-		words[i] = shellWord(word)
-	}
-	return strings.Join(words, " ")
-}
-
-// shellWord returns s quoted for a shell.
-func shellWord(s string) string {
-	if !isPlain(s) {
-		return "$" + "'" + strings.ReplaceAll(strings.Trim(strconv.Quote(s), `"`), "'", `\'`) + "'"
-	}
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,=@%") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // amount returns a size, followed by its value to three digits if it is long.
