@@ -335,6 +335,9 @@ func (t *Opened) Inputs() ([]dag.Input, error) {
 	return digests, nil
 }
 
+// OwnFiles returns the number of files of the trace itself, which precede in Inputs those that it or an option names.
+func (t *Opened) OwnFiles() int { return 1 + len(t.others) }
+
 // later returns the files after the first, without unread files that options name.
 func (t *Opened) later() []*laterInput {
 	later := t.others[:len(t.others):len(t.others)]

@@ -144,7 +144,7 @@ func newCopy(p *cli.Program) *cobra.Command {
 			}
 			if to.KeepsProvenance() {
 				seed := int64(7)
-				r.Trace.Provenance = append(r.Trace.Provenance, p.Provenance(&seed, r.Inputs...))
+				r.Trace.Provenance = append(r.Trace.Provenance, p.Provenance(cli.Made{Seed: &seed, Inputs: r.Inputs}, &write))
 			}
 			last = r
 			return p.WriteTrace(r.Trace, to)
@@ -418,7 +418,7 @@ func TestProvenance(t *testing.T) {
 	sum := sha256.Sum256([]byte(content))
 	seed := int64(7)
 	wanted := dag.Provenance{
-		Program: "copy", Version: clitest.Version, Command: []string{"program", "-o", "y.parquet", "x"}, Seed: &seed,
+		Program: "copy", Version: clitest.Version, Command: []string{"copy"}, Seed: &seed,
 		Inputs: []dag.Input{{Name: "x", SHA256: hex.EncodeToString(sum[:])}},
 	}
 	if got := last.Trace.Provenance; len(got) != 1 || !reflect.DeepEqual(got[0], wanted) {

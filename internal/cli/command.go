@@ -33,6 +33,7 @@ func (p *Program) setUp(root *cobra.Command) {
 	flags.BoolVarP(&p.Quiet, "quiet", "q", false, "print errors only")
 	flags.BoolVarP(&p.Verbose, "verbose", "v", false, "report each step on stderr")
 	p.memory.Register(flags)
+	Aside(flags, "quiet", "verbose", "max-memory")
 	flags.SortFlags = false
 	root.Flags().Bool("version", false, "print the version")
 	p.addMan(root)

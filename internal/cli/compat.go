@@ -40,6 +40,14 @@ func (c *compatFlag) String() string {
 	return c.f.Simulator
 }
 
+// Texts returns the value of the flag: the simulator, or whether the flag enables the compatibility modes of readers.
+func (c *compatFlag) Texts() []string {
+	if c.f.Simulator != "" {
+		return []string{c.f.Simulator}
+	}
+	return []string{strconv.FormatBool(c.f.Compat)}
+}
+
 // Type returns "bool": pflag then accepts the flag without a value.
 func (c *compatFlag) Type() string { return "bool" }
 

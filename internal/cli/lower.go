@@ -30,7 +30,8 @@ type LowerFlags struct {
 	// Choice is the choice of algorithms of --lower needed if no rule makes one; nil: the defaults.
 	Choice *collective.Choice
 
-	p *Program
+	p     *Program
+	files []string // that the flags of passes name
 }
 
 // Register adds the flags to the command.
@@ -44,7 +45,9 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	if cmd.Flags().Lookup("report") == nil { // its former name, unless the command has such a flag
 		OutputVar(cmd.Flags(), &f.Counts, "report", "as --lowered, JSON `FILE`")
 		cmd.Flags().Lookup("report").Hidden = true
+		Aside(cmd.Flags(), "report")
 	}
+	Aside(cmd.Flags(), "lowered")
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
 		Owner: lowering, Title: "passes that lower high-level ops to sends, receives and calcs", Names: passes.Names(),

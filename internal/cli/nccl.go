@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/nccl"
 	"github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/formats/format"
@@ -45,6 +46,12 @@ func (f *LowerFlags) settings(lowersNCCL, joins bool) (*passSettings, error) {
 	if err := f.options.Apply(append(append(grouping, calls...), joining...)); err != nil {
 		return nil, err
 	}
+	f.files = nil
+	for _, p := range append(slices.Clone(calls), grouping...) {
+		if p.Value.Type() == "file" && f.options.Given(p.Name) {
+			f.files = append(f.files, p.Value.String())
+		}
+	}
 	for _, name := range calls.Names() {
 		if f.options.Given(name) && !lowersNCCL {
 			return nil, Usagef("--%s needs --lower nccl", name)
@@ -56,6 +63,19 @@ func (f *LowerFlags) settings(lowersNCCL, joins bool) (*passSettings, error) {
 		}
 	}
 	return s, nil
+}
+
+// Inputs returns the names and digests of the files that the flags of passes name, for the provenance. Call it after
+// Pass.
+func (f *LowerFlags) Inputs() (all []dag.Input, err error) {
+	for _, name := range f.files {
+		file, err := f.p.FileInput(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file...)
+	}
+	return all, nil
 }
 
 // readFile calls read with the content of a file.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -56,6 +57,7 @@ func (o *Options) define(cmd *cobra.Command, g *manual.Group, p *param.Param, na
 	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name,
 		letter, p.Usage())
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
+	origin.Mark(f, !p.Beside)
 	g.Place(f, p.Heading)
 	if p.Bare == "" {
 		completeFrom(cmd, name, func() []string { return o.values[name] })
@@ -85,6 +87,9 @@ func (c *collected) Set(text string) error {
 	c.texts[c.name] = append(c.texts[c.name], text)
 	return nil
 }
+
+// Texts returns the texts of the flag on the command line.
+func (c *collected) Texts() []string { return c.texts[c.name] }
 
 // FlagTexts returns the texts of a flag on the command line: all texts of an owner's flag, the value of a flag of the
 // command.

@@ -67,10 +67,13 @@ type Program struct {
 
 	showing atomic.Bool // a Progress is shown
 
-	outputs *tracefile.Outputs
-	memory  limit.Memory
-	process bool // the program may end the process
-	part    bool // it works for another program, whose files these are
+	outputs       *tracefile.Outputs
+	memory        limit.Memory
+	process       bool // the program may end the process
+	recordsOrigin bool // it writes traces with provenance
+	recordsPaths  bool // --record-paths
+
+	part bool // it works for another program, whose files these are
 }
 
 // Main runs the program of newCommand on the arguments and streams of the process and returns the exit status. On

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -101,6 +102,7 @@ type OpenTrace struct {
 	own      format.Options // options of its format, or nil
 	warnings []string       // warnings about flags for other formats
 	done     func()         // the trace is no longer in use
+	flags    *formatFlags   // options of formats
 	fixed    bool           // --ranks is set, but the format has no such option
 	progress *Progress      // its own progress; nil if the caller has one
 }
@@ -113,7 +115,7 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace
 
 // OpenFiles opens one trace that consists of the named inputs.
 func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
-	t := &OpenTrace{p: p, done: p.memory.Use(names[0])}
+	t := &OpenTrace{p: p, done: p.memory.Use(names[0]), flags: f.formats}
 	all, err := f.formats.apply()
 	if err != nil {
 		return nil, err
@@ -239,6 +241,20 @@ func (t *OpenTrace) Seed() *int64 {
 	return &seed
 }
 
+// Inputs returns the name and digest of each file read; see [tracefile.Opened.Inputs]. A program that writes traces gets
+// the names of their provenance.
+func (t *OpenTrace) Inputs() ([]dag.Input, error) {
+	inputs, err := t.Opened.Inputs()
+	if err != nil || !t.p.recordsOrigin {
+		return inputs, err
+	}
+	named := t.p.Named(inputs[:t.OwnFiles()]...)
+	for _, in := range inputs[t.OwnFiles():] {
+		named = append(named, t.p.Named(in)...)
+	}
+	return named, nil
+}
+
 // Close closes the input. Further calls have no effect.
 func (t *OpenTrace) Close() {
 	t.DoneReading()
@@ -272,9 +288,14 @@ type WriteFlags struct {
 	Strict bool
 	Compat bool // has no flag
 
-	approx  bool         // explicit default
-	formats *formatFlags // nil if not registered
+	approx  bool           // explicit default
+	formats *formatFlags   // nil if not registered
+	flags   *pflag.FlagSet // of the command
 }
+
+// provenancePage is the help of the provenance.
+const provenancePage = `A store records the program, its version, the flags that shape the trace, the seed, and the base name and
+SHA-256 of each input. It records no folders, outputs or other inputs: the same trace gives the same bytes.`
 
 // Register adds the flags to the command. outputUsage is the help of -o.
 func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string) {
@@ -286,7 +307,13 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.BoolVar(&f.Strict, "strict", false, "exit with 3 and no output if the format loses data")
 	flags.BoolVar(&f.approx, "approx", false,
 		"approximate or drop unsupported data (default)")
+	flags.BoolVar(&p.recordsPaths, "record-paths", false, "record paths as given in the provenance of the trace")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
+	manual.InTopic(cmd, "record-paths", "provenance")
+	manual.Of(cmd).Add(manual.Group{Owner: "provenance", Title: "record of how a store was made", Topic: true, Quiet: true,
+		Page: provenancePage, File: "docs/reference/store.md"})
+	p.recordsOrigin, f.flags = true, flags
+	Aside(flags, "output", "no-sync", "to", "strict", "approx", "record-paths")
 	CompleteWith(cmd, "to", names)
 	manual.Section(cmd, "Output")
 	manual.Of(cmd).Add(formatsTopic(p.Formats))

@@ -44,6 +44,7 @@ func (f *Flags) Register(cmd *cobra.Command, items string) {
 	f.flags.StringVar(&f.shard, "shard", "", "only part `I/N` of the "+items+", from 0/N; or auto")
 	f.flags.IntVar(&f.count, "shards", 0, "number of parts for --shard auto")
 	f.flags.IntVar(&f.base, "shard-base", 0, "number of the first task for --shard auto")
+	cli.Aside(f.flags, names...)
 }
 
 // Given reports whether the command line has one of the flags.
@@ -135,47 +136,4 @@ func number(text string) int {
 		return -1
 	}
 	return int(n)
-}
-
-// Without returns the words of a command line without the flags and their values, so that a record of the command does
-// not depend on the shard.
-func (f *Flags) Without(words []string) (rest []string) {
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if word == "--" {
-			return append(rest, words[i:]...)
-		}
-		size := 1
-		name, more := f.valueFollows(word)
-		if more && i+1 < len(words) {
-			size = 2
-		}
-		if !slices.Contains(names, name) {
-			rest = append(rest, words[i:i+size]...)
-		}
-		i += size - 1
-	}
-	return rest
-}
-
-// valueFollows returns the name of the flag whose value ends the word of a command line, or "", and whether the value
-// is the next word.
-func (f *Flags) valueFollows(word string) (name string, follows bool) {
-	if long, found := strings.CutPrefix(word, "--"); found {
-		name, _, inside := strings.Cut(long, "=")
-		flag := f.flags.Lookup(name)
-		return name, flag != nil && !inside && flag.NoOptDefVal == ""
-	}
-	if short, found := strings.CutPrefix(word, "-"); found {
-		for i := range short {
-			flag := f.flags.ShorthandLookup(short[i : i+1])
-			if flag == nil {
-				return "", false
-			}
-			if flag.NoOptDefVal == "" {
-				return flag.Name, i+1 == len(short)
-			}
-		}
-	}
-	return "", false
 }

@@ -130,31 +130,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-func TestWithout(t *testing.T) {
-	for args, want := range map[string]string{
-		"":                                    "",
-		"a b":                                 "a b",
-		"--shard 0/2 a":                       "a",
-		"a --shard=0/2 b":                     "a b",
-		"--shard auto --shards 3 a":           "a",
-		"--shards=3 --shard-base=-1 -q a":     "-q a",
-		"--shard-base 1 --shard auto -o x a":  "-o x a",
-		"-o --shard a --shard 0/2":            "-o --shard a",
-		"-qo --shard a --shard 0/2":           "-qo --shard a",
-		"-qox --shard 0/2 a":                  "-qox a",
-		"--title --shard a":                   "--title --shard a",
-		"--title=x --shard 1/2 a":             "--title=x a",
-		"--quiet --shard 1/2 a":               "--quiet a",
-		"--shard 1/2 -- --shard 1/2":          "-- --shard 1/2",
-		"- --shard 1/2 -":                     "- -",
-		"--shard --quiet -q --shards --title": "-q",
-		"-é --shard 1/2":                      "-é",
-	} {
-		f := parse(t)
-		if got := strings.Join(f.Without(strings.Fields(args)), " "); got != want {
-			t.Errorf("%s: %q, expected %q", args, got, want)
-		}
-	}
+func TestGiven(t *testing.T) {
 	if !parse(t, "--shard-base", "0").Given() || parse(t, "-q").Given() {
 		t.Error("Given is wrong")
 	}

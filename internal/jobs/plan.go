@@ -203,7 +203,11 @@ func readPlan(p *cli.Program, file string, flags *pflag.FlagSet) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	return seeded(&Plan{Plan: plan, inputs: []dag.Input{digest}}, flags)
+	inputs := []dag.Input{digest}
+	if p.RecordsOrigin() {
+		inputs = p.Named(digest)
+	}
+	return seeded(&Plan{Plan: plan, inputs: inputs}, flags)
 }
 
 // seeded sets the seed of a plan without one to the flag --seed.
@@ -237,6 +241,7 @@ func (pl *Plan) Build(p *cli.Program, f cli.ReadFlags, o cli.ReadOptions, lower 
 	built, err := compose.Build(pl.Plan, env)
 	if err == nil {
 		built.Inputs = append(slices.Clone(pl.inputs), built.Inputs...)
+		err = pl.addPlacements(p, built)
 	}
 	return built, err
 }
@@ -255,4 +260,25 @@ func readJob(p *cli.Program, name string, f cli.ReadFlags, o cli.ReadOptions) (*
 		opened.Inputs, err = in.Inputs()
 	}
 	return opened, err
+}
+
+// addPlacements adds the files that place jobs to the inputs of a composition.
+func (pl *Plan) addPlacements(p *cli.Program, built *compose.Built) error {
+	placements := []*compose.Placement{&pl.Placement}
+	for i := range pl.Jobs {
+		placements = append(placements, pl.Jobs[i].Placement)
+	}
+	seen := map[string]bool{"": true}
+	for _, placement := range placements {
+		if placement == nil || seen[placement.File] {
+			continue
+		}
+		seen[placement.File] = true
+		file, err := p.FileInput(placement.File)
+		if err != nil {
+			return err
+		}
+		built.Inputs = append(built.Inputs, file...)
+	}
+	return nil
 }

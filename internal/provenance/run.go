@@ -92,9 +92,9 @@ type Command struct {
 
 // Describe describes the runs of a trace, or of synthetic traffic if trace is nil. inputs are the files of the trace.
 func (c *Command) Describe(trace *Trace, inputs []dag.Input) (*Run, error) {
-	record := c.Program.Provenance(nil)
 	r := &Run{
-		Program: record.Program, Version: record.Version, Commit: commit(), Command: record.Command, Trace: trace,
+		Program: c.Program.Name(), Version: c.Program.Version, Commit: commit(), Command: c.Program.CommandLine(),
+		Trace:   trace,
 		Factors: make(map[string]string), Units: make(map[string]string), Warnings: []string{},
 	}
 	var err error

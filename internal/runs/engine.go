@@ -180,7 +180,7 @@ func (c *configuration) Describe(trace *provenance.Trace) (*provenance.Run, erro
 // ofProgram sets the command line of runs of a sweep, which is that of the program.
 func (c *configuration) ofProgram(r *provenance.Run) *provenance.Run {
 	if r != nil && c.input != nil && c.input.Main {
-		r.Command = c.e.p.Provenance(nil).Command
+		r.Command = c.e.p.CommandLine()
 	}
 	return r
 }

@@ -161,7 +161,7 @@ func (r *Report) ReportFile() string { return r.file }
 
 // ReportParam declares the file; contents describes the report.
 func (r *Report) ReportParam(contents string) param.Param {
-	return param.File(&r.file, "report", "JSON file for "+contents)
+	return param.File(&r.file, "report", "JSON file for "+contents).Output()
 }
 
 // Value is a parameter and its value as a text that the parameter accepts.

@@ -61,7 +61,10 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 			if c.lower, err = lowering.Pass(); err != nil {
 				return err
 			}
-			c.p, c.read, c.lowers, c.retitle = p, read, lowering.Asked(), cmd.Flags().Changed("title")
+			if c.passInputs, err = lowering.Inputs(); err != nil {
+				return err
+			}
+			c.p, c.read, c.write, c.lowers, c.retitle = p, read, &write, lowering.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Reference()
 			if isFolder(write.Output) {
 				if plan != nil {
@@ -76,7 +79,6 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				if c.shard, err = shards.Shard(os.Getenv); err != nil {
 					return err
 				}
-				p.Args = append(p.Args[:1:1], shards.Without(p.Args[1:])...) // for provenance
 				return c.convertAll(names, write, jobs)
 			}
 			if shards.Given() {
@@ -87,6 +89,9 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				return err
 			}
 			if plan != nil {
+				for _, name := range args {
+					c.files = append(c.files, p.Named(dag.Input{Name: name})[0].Name)
+				}
 				return c.compose(plan, to)
 			}
 			return c.convert(names, to, nil)
@@ -100,6 +105,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	flags.StringVar(&c.title, "title", "", "title of the trace")
 	flags.IntVarP(&jobs, "jobs", "j", runtime.GOMAXPROCS(0), "inputs converted concurrently")
 	flags.Lookup("jobs").DefValue = "all cores"
+	cli.Aside(flags, "jobs")
 	write.Register(p, cmd, "output `file`, or a folder for one output per input")
 	read.Register(p, cmd)
 	lowering.Register(p, cmd)
@@ -129,6 +135,10 @@ type conversion struct {
 	retitle bool
 	title   string
 	shard   cluster.Shard // of the inputs for a folder
+	write   *cli.WriteFlags
+
+	files      []string    // names of the arguments, for the provenance of a composition
+	passInputs []dag.Input // files that flags of passes name
 }
 
 // convert converts one trace. progress counts the bytes read; it may be nil.
@@ -197,7 +207,9 @@ func (c *conversion) compose(plan *jobs.Plan, to *cli.Target) error {
 	if c.retitle {
 		described.Title = c.title
 	}
-	described.Provenance = append(slices.Clip(h.Provenance), c.p.Provenance(made.Seed, made.Inputs...))
+	described.Provenance = append(slices.Clip(h.Provenance), c.p.Provenance(cli.Made{
+		Seed: made.Seed, Inputs: append(made.Inputs, c.passInputs...), Files: c.files,
+	}, c.write))
 	return c.p.WriteSource(dag.WithHeader(made.Source, &described), to)
 }
 
@@ -213,6 +225,8 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 	if err != nil {
 		return err
 	}
-	meta.Provenance = append(meta.Provenance, c.p.Provenance(in.Seed(), inputs...))
+	meta.Provenance = append(meta.Provenance, c.p.Provenance(cli.Made{
+		Seed: in.Seed(), Inputs: append(inputs, c.passInputs...), Files: []string{inputs[0].Name}, From: in,
+	}, c.write))
 	return nil
 }

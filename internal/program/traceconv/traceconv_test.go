@@ -181,11 +181,11 @@ func TestProvenanceAndTitle(t *testing.T) {
 	want := []dag.Provenance{
 		{
 			Program: "traceconv", Version: clitest.Version,
-			Command: []string{"program", "x.goal", "--title", "Ping", "-o", "x.parquet"},
+			Command: []string{"traceconv", "--title", "Ping", "x.goal"},
 			Inputs:  []dag.Input{{Name: "x.goal", SHA256: digest(pingpong)}},
 		},
 		{
-			Program: "traceconv", Version: clitest.Version, Command: []string{"program", "-o", "y.parquet"},
+			Program: "traceconv", Version: clitest.Version, Command: []string{"traceconv", "-"},
 			Inputs: []dag.Input{{Name: "-", SHA256: digest(content(t, "x.parquet"))}},
 		},
 	}

@@ -89,7 +89,7 @@ func TestCDCNW(t *testing.T) {
 	want := traceOf(t, s, err)
 	got, _ := generate(t, "cdcnw", "data/sizes.txt", "--tasks", "10", "--messages", "700", "--seed", "3")
 	same(t, got, want)
-	inputs := []dag.Input{{Name: "data/sizes.txt", SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(sizeTable)))}}
+	inputs := []dag.Input{{Name: "sizes.txt", SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(sizeTable)))}}
 	if !reflect.DeepEqual(got.Provenance[0].Inputs, inputs) {
 		t.Errorf("inputs %+v, want %+v", got.Provenance[0].Inputs, inputs)
 	}

@@ -84,10 +84,10 @@ func (r *run) run(args []string) error {
 			return r.print(name, printer)
 		}
 	}
-	return r.writeTrace()
+	return r.writeTrace(args)
 }
 
-func (r *run) writeTrace() error {
+func (r *run) writeTrace(args []string) error {
 	to, err := r.p.Target(r.write)
 	if err != nil {
 		return err
@@ -123,7 +123,9 @@ func (r *run) writeTrace() error {
 	}
 	described := *h
 	if to.KeepsProvenance() {
-		described.Provenance = append(described.Provenance, r.p.Provenance(r.seed(), r.inputs...))
+		described.Provenance = append(described.Provenance, r.p.Provenance(cli.Made{
+			Words: append([]string{r.generator.Name}, args...), Seed: r.seed(), Inputs: r.inputs,
+		}, &r.write))
 	}
 	if err := r.p.WriteSource(dag.WithHeader(s, &described), to); err != nil || r.report == nil {
 		return err
@@ -242,7 +244,7 @@ func (r *run) open(name string, read func(name string, r io.Reader) error) (err 
 		return err
 	}
 	input, err := in.Digest()
-	r.inputs = append(r.inputs, input)
+	r.inputs = append(r.inputs, r.p.Named(input)...)
 	return err
 }
 

@@ -60,7 +60,7 @@ func TestHorovod(t *testing.T) {
 	same(t, got, want)
 	seed := int64(1)
 	provenance := []dag.Provenance{
-		{Program: "tracegen", Version: clitest.Version, Command: []string{"program", "horovod"}, Seed: &seed},
+		{Program: "tracegen", Version: clitest.Version, Command: []string{"tracegen", "horovod"}, Seed: &seed},
 	}
 	if !reflect.DeepEqual(got.Provenance, provenance) {
 		t.Errorf("provenance %+v, want %+v", got.Provenance, provenance)

@@ -39,8 +39,8 @@ var layers = []layer{
 		packages: []string{"dag/lower/...", "dag/compose/..."}},
 	{row: 8, from: 20, to: 940, name: "param, memory, internal parts", about: "parameter tables, limits of memory, " +
 		"units, files",
-		packages: []string{"param/...", "memory", "internal/conf", "internal/parquet/...", "internal/tables",
-			"internal/units"}},
+		packages: []string{"param/...", "memory", "internal/conf", "internal/origin", "internal/parquet/...",
+			"internal/tables", "internal/units"}},
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "no other packages of the module",

@@ -1,0 +1,97 @@
+// This file normalizes entries of older programs, which recorded the whole command line.
+
+package origin
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Flags of traceconv and tracegen by long name, as older programs recorded them.
+var (
+	// dropped do not shape a trace and take a value.
+	dropped = []string{"output", "jobs", "report", "lowered", "shard", "shards", "shard-base", "max-memory", "to"}
+	// droppedBare do not shape a trace and take no value.
+	droppedBare = []string{"quiet", "verbose", "no-sync", "strict", "approx", "record-paths", "skip-existing", "dry-run"}
+	// bare shape a trace and take no value, or one after "=".
+	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
+		diagonal emit-spec gelu h-intdiv ignore-ports inverse json keep-ends learned-positions
+		lenient listing merge-non-overlap no-clock npkit-sample offload one-rank-per-node outcast
+		periodic print-model sequence-parallel share-nic share-streams skip-bad start-calc
+		sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)
+
+	letters = map[byte]string{'o': "output", 'j': "jobs", 'q': "quiet", 'v': "verbose", 's': "ranks", 'd': "bytes"}
+)
+
+// Normalize returns an entry that depends on the trace alone. An entry of this version is returned unchanged, unless it
+// has paths.
+func Normalize(step dag.Provenance) dag.Provenance {
+	step.Inputs = names(step.Inputs, func(name string) string { return path.Dir(slashed(name)) })
+	if len(step.Command) == 0 || step.Program != "traceconv" && step.Program != "tracegen" {
+		return step
+	}
+	words, flags := parse(step.Command[1:])
+	inputs := []string(nil)
+	if step.Program == "traceconv" {
+		composed := slices.ContainsFunc(flags, func(f flag) bool { return f.name == "job" || f.name == "plan" })
+		switch {
+		case composed || len(step.Inputs) == 0:
+			for _, word := range words {
+				inputs = append(inputs, shorten(word))
+			}
+		default:
+			inputs = []string{step.Inputs[0].Name}
+		}
+		words = nil
+	}
+	step.Command = line(step.Program, words, flags, inputs, false)
+	return step
+}
+
+// parse returns the arguments of a command line and the flags that shape the trace.
+func parse(args []string) (words []string, flags []flag) {
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		switch {
+		case word == "--":
+			return append(words, args...), flags
+		case len(word) < 2 || word[0] != '-':
+			words = append(words, word)
+			continue
+		case word[1] != '-':
+			word, args = long(word, args)
+		}
+		name, value, joined := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		f := flag{name: name, value: value}
+		switch isBare := slices.Contains(bare, name) || slices.Contains(droppedBare, name); {
+		case isBare:
+			f.bare, f.joined = !joined || value == "true", true
+		case !joined && len(args) > 0:
+			f.value, args = args[0], args[1:]
+		}
+		if name != "" && !slices.Contains(dropped, name) && !slices.Contains(droppedBare, name) {
+			flags = append(flags, f)
+		}
+	}
+	return words, flags
+}
+
+// long returns the long form of a word of flags of one letter, and the arguments after it.
+func long(word string, args []string) (flag string, rest []string) {
+	name, known := letters[word[1]]
+	if !known {
+		name = word[1:2]
+	}
+	switch value := word[2:]; {
+	case value == "":
+		return "--" + name, args
+	case slices.Contains(droppedBare, name): // further letters follow
+		return "--" + name, append([]string{"-" + value}, args...)
+	default:
+		return "--" + name + "=" + strings.TrimPrefix(value, "="), args
+	}
+}
