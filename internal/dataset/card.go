@@ -22,8 +22,8 @@ const (
 const maxCardRows = 200
 
 // Card returns the data set card of a set, README.md: metadata for Hugging Face in YAML, then Markdown. It keeps the
-// text between the lines <!-- mine --> and <!-- /mine --> of the old card, byte for byte. An old card, unless empty, has
-// these lines, because without them its text would be lost.
+// text between the lines <!-- mine --> and <!-- /mine --> of the old card, byte for byte. An old card without these
+// lines is an error, unless it is empty, because its text would be lost. Errors do not name the file.
 func Card(s *Set, old []byte) ([]byte, error) {
 	mine, err := findMine(old)
 	if err != nil {
@@ -48,7 +48,8 @@ A trace is a Parquet file, one row per op. catalogue.parquet has one row per tra
 digests of all files, croissant.json the description of the columns.
 
     duckdb -c "SELECT * FROM 'catalogue.parquet'"
-    duckdb -c "SELECT trace, kind, count(*) FROM read_parquet('traces/**/*.parquet', hive_partitioning = true) GROUP BY ALL"
+    duckdb -c "SELECT trace, kind, count(*) FROM read_parquet(` +
+	`'traces/**/*.parquet', hive_partitioning = true) GROUP BY ALL"
     sha256sum -c SHA256SUMS
 `
 
@@ -65,19 +66,18 @@ func findMine(old []byte) ([]byte, error) {
 		case mark == mineBegin && !found, mark == mineEnd && inside:
 			inside, found = !inside, true
 		case mark == mineBegin, mark == mineEnd:
-			return nil, fmt.Errorf("%s:%d: expected one line %s and after it one line %s, found another %s; remove it",
-				CardName, line, mineBegin, mineEnd, mark)
+			return nil, fmt.Errorf("line %d: expected one line %s and after it one line %s, found another %s; remove it",
+				line, mineBegin, mineEnd, mark)
 		case inside:
 			mine = append(mine, text...)
 		}
 	}
 	switch {
 	case inside:
-		return nil, fmt.Errorf("%s:%d: expected a line %s, found the end of the file; add the line", CardName, line,
-			mineEnd)
+		return nil, fmt.Errorf("line %d: expected a line %s, found the end of the file; add the line", line, mineEnd)
 	case !found:
-		return nil, fmt.Errorf("%s:1: expected a line %s and a line %s around the text to keep, found none; add them, "+
-			"or remove the file", CardName, mineBegin, mineEnd)
+		return nil, fmt.Errorf("expected a line %s and a line %s around the text to keep, found none; add them, "+
+			"or remove the file", mineBegin, mineEnd)
 	}
 	return mine, nil
 }

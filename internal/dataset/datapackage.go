@@ -96,8 +96,8 @@ const (
 func Kaggle(s *Set, id string) ([]byte, error) {
 	m := s.Meta
 	if !kaggleID.MatchString(id) {
-		return nil, fmt.Errorf("expected OWNER/SLUG with a slug of 3 to 50 characters out of a-z, 0-9 and -, found %.120q",
-			id)
+		return nil, fmt.Errorf("expected OWNER/SLUG with a slug of 3 to 50 characters out of a-z, 0-9 and -, "+
+			"found %.120q", id)
 	}
 	if utf8.RuneCountInString(m.Title) < minKaggleTitle {
 		return nil, fmt.Errorf("title: expected at least %d characters for Kaggle, found %q; set a longer title",

@@ -142,11 +142,11 @@ func TestSizeCategory(t *testing.T) {
 
 func TestCardErrors(t *testing.T) {
 	for old, want := range map[string]string{
-		"# My own\n":                                   "README.md:1: expected a line <!-- mine --> and a line",
-		"a\n<!-- mine -->\nb\n":                        "README.md:3: expected a line <!-- /mine -->, found the end",
-		"<!-- /mine -->\n":                             "README.md:1: expected one line",
-		"<!-- mine -->\n<!-- mine -->\n":               "README.md:2: expected one line",
-		"<!-- mine -->\n<!-- /mine -->\n<!-- mine -->": "README.md:3: expected one line",
+		"# My own\n":                                   "expected a line <!-- mine --> and a line",
+		"a\n<!-- mine -->\nb\n":                        "line 3: expected a line <!-- /mine -->, found the end",
+		"<!-- /mine -->\n":                             "line 1: expected one line",
+		"<!-- mine -->\n<!-- mine -->\n":               "line 2: expected one line",
+		"<!-- mine -->\n<!-- /mine -->\n<!-- mine -->": "line 3: expected one line",
 	} {
 		if _, err := Card(exampleSet(), []byte(old)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", old, err)
@@ -179,7 +179,7 @@ func FuzzCard(f *testing.F) {
 		}
 		card, err := Card(s, []byte(old))
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "README.md:") {
+			if !strings.Contains(err.Error(), "expected ") {
 				t.Error(err)
 			}
 			return

@@ -26,9 +26,9 @@ type Metadata struct {
 	Keywords    []string
 	DOI         string // without https://doi.org/
 	Funders     []Agent
-	Sources     []string // what the set was made from: URLs or texts
-	Tags        []string // KEY=VALUE, sorted by key; keys are unique
-	Traces      []TraceMetadata
+	Sources     []string        // what the set was made from: URLs or texts
+	Tags        []string        // KEY=VALUE, sorted by key; keys are unique
+	Traces      []TraceMetadata // sorted by name
 }
 
 // TraceMetadata describes a trace of a set. A zero value is an absent key.
@@ -147,17 +147,36 @@ func (m *Metadata) Merge(over *Metadata) {
 			*k.tags(m) = mergeTags(*k.tags(m), *k.tags(over))
 		}
 	}
+	m.mergeTraces(over.Traces)
+}
+
+// mergeTraces merges the metadata of traces.
+func (m *Metadata) mergeTraces(over []TraceMetadata) {
 	m.Traces = slices.Clone(m.Traces)
-	for i := range over.Traces {
-		t := m.trace(over.Traces[i].Name)
+	at := make(map[string]int, len(m.Traces))
+	for i := range m.Traces {
+		at[m.Traces[i].Name] = i
+	}
+	for i := range over {
+		from := &over[i]
+		if _, ok := at[from.Name]; !ok {
+			at[from.Name] = len(m.Traces)
+			m.Traces = append(m.Traces, TraceMetadata{Name: from.Name})
+		}
+		t := &m.Traces[at[from.Name]]
 		for _, k := range traceKeys {
 			if k.text != nil {
-				mergeText(k.text(t), *k.text(&over.Traces[i]))
+				mergeText(k.text(t), *k.text(from))
 			}
 		}
-		mergeList(&t.Creators, over.Traces[i].Creators)
-		t.Tags = mergeTags(t.Tags, over.Traces[i].Tags)
+		mergeList(&t.Creators, from.Creators)
+		t.Tags = mergeTags(t.Tags, from.Tags)
 	}
+	sortTraces(m.Traces)
+}
+
+func sortTraces(traces []TraceMetadata) {
+	slices.SortFunc(traces, func(a, b TraceMetadata) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func mergeText(to *string, over string) {
@@ -188,15 +207,6 @@ func mergeTags(tags, over []string) (all []string) {
 func tagKey(tag string) string {
 	key, _, _ := strings.Cut(tag, "=")
 	return key
-}
-
-// trace returns the metadata of a trace. It adds absent ones in the order of names.
-func (m *Metadata) trace(name string) *TraceMetadata {
-	at, found := m.find(name)
-	if !found {
-		m.Traces = slices.Insert(m.Traces, at, TraceMetadata{Name: name})
-	}
-	return &m.Traces[at]
 }
 
 func (m *Metadata) find(name string) (at int, found bool) {

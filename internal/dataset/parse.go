@@ -12,7 +12,7 @@ import (
 )
 
 // MaxMetadataSize is the largest size of a file of metadata in bytes. YAML has the limits of package conf, too.
-const MaxMetadataSize = 1 << 26
+const MaxMetadataSize = 1 << 23
 
 // maxProblems is the largest number of problems in a message.
 const maxProblems = 20
@@ -21,21 +21,16 @@ const maxProblems = 20
 type parser struct {
 	file     string
 	problems []*conf.Error
-	more     int // problems beyond maxProblems
+	more     bool // there are more problems
 }
 
 // fail adds a problem.
 func (p *parser) fail(line int64, key, expected, found string) {
 	if len(p.problems) == maxProblems {
-		p.more++
+		p.more = true
 		return
 	}
 	p.problems = append(p.problems, &conf.Error{File: p.file, Line: line, Key: key, Expected: expected, Found: found})
-}
-
-// count returns the number of problems.
-func (p *parser) count() int {
-	return len(p.problems) + p.more
 }
 
 // err returns all problems as one error, a line each.
@@ -44,8 +39,8 @@ func (p *parser) err() error {
 	for i, problem := range p.problems {
 		all[i] = problem
 	}
-	if p.more > 0 {
-		all = append(all, fmt.Errorf("%s: %d more problems", p.file, p.more))
+	if p.more {
+		all = append(all, fmt.Errorf("%s: there are more problems after these %d", p.file, maxProblems))
 	}
 	return errors.Join(all...)
 }
@@ -88,6 +83,8 @@ func (p *parser) members(n *conf.Node, key string, known []string, do func(m *co
 	for i := range n.Members {
 		m := &n.Members[i]
 		switch {
+		case p.more: // each further problem takes time
+			return
 		case known != nil && !slices.Contains(known, m.Key):
 			p.fail(m.Line, key, "a key out of "+strings.Join(known, ", "), fmt.Sprintf("%.60q", m.Key)+
 				param.Suggest(m.Key, known))
@@ -114,7 +111,7 @@ func (p *parser) traces(m *Metadata, n *conf.Node) {
 		})
 		m.Traces = append(m.Traces, t)
 	})
-	slices.SortFunc(m.Traces, func(a, b TraceMetadata) int { return strings.Compare(a.Name, b.Name) })
+	sortTraces(m.Traces)
 }
 
 const expectedTraceName = "the name of a trace, at most 100 characters out of a-z, 0-9, -, . and _, the first a letter"
@@ -186,7 +183,7 @@ func (p *parser) list(key string, n *conf.Node, do func(n *conf.Node)) {
 		return
 	}
 	for i := range n.List {
-		if n.List[i].Kind != conf.Null {
+		if n.List[i].Kind != conf.Null && !p.more {
 			do(&n.List[i])
 		}
 	}
@@ -223,7 +220,7 @@ var agentKeys = []struct {
 
 // agent reads a mapping.
 func (p *parser) agent(key string, n *conf.Node, a *Agent) bool {
-	before := p.count()
+	before := len(p.problems)
 	known := []string{"type"}
 	for _, k := range agentKeys {
 		known = append(known, k.name)
@@ -242,10 +239,10 @@ func (p *parser) agent(key string, n *conf.Node, a *Agent) bool {
 			}
 		}
 	})
-	if p.count() == before {
+	if len(p.problems) == before {
 		p.checkAgent(n.Line, key, a)
 	}
-	return p.count() == before
+	return len(p.problems) == before
 }
 
 // checkAgent checks the keys of an agent together.

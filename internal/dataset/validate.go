@@ -20,21 +20,33 @@ func (m *Metadata) Validate() error {
 		p.normalize(k, m)
 	}
 	for i := range m.Traces {
+		if p.more {
+			break // each further problem takes time
+		}
 		p.normalizeTrace(&m.Traces[i])
 	}
 	p.together(m)
 	for _, problem := range p.problems {
 		absent = append(absent, fmt.Sprintf("%s: expected %s, found %s", problem.Key, problem.Expected, problem.Found))
 	}
-	if p.more > 0 {
-		absent = append(absent, fmt.Sprintf("%d more problems", p.more))
+	if p.more {
+		absent = append(absent, "more problems after these")
 	}
 	if len(absent) == 0 {
-		return nil
+		return m.checkSize()
 	}
 	return fmt.Errorf("the metadata of the set are incomplete or wrong:\n  %s\n"+
 		"Write them to a file such as this one, and name it with --meta:\n\n%s", strings.Join(absent, "\n  "),
 		Template(m.Name))
+}
+
+// checkSize returns an error if the metadata are too large to be read again.
+func (m *Metadata) checkSize() error {
+	if size := len(m.YAML()); size > MaxMetadataSize {
+		return fmt.Errorf("expected at most %d bytes of metadata in all, found %d; shorten texts of traces",
+			MaxMetadataSize, size)
+	}
+	return nil
 }
 
 // lacks reports whether a key has no value.
@@ -107,13 +119,13 @@ func (p *parser) replaceAgents(key string, agents []Agent) {
 		return
 	}
 	for i := range agents {
-		before := p.count()
+		before := len(p.problems)
 		for _, k := range agentKeys {
 			if text := k.text(&agents[i]); *text != "" {
 				p.replace(key+": "+k.name, text, k.check)
 			}
 		}
-		if p.count() == before {
+		if len(p.problems) == before {
 			p.checkAgent(0, key, &agents[i])
 		}
 	}

@@ -210,7 +210,9 @@ func isBlock(text string) bool {
 }
 
 // plainYAML matches texts that YAML 1.1 and 1.2 read as strings without quotes, unless they are words.
-var plainYAML = regexp.MustCompile(`^(?:\pL(?:[\pL\pN ._/()+,;=@%~*<>-]|://)*|[0-9]+\.[0-9]+\.[0-9]+|[0-9]+[KMBT]<[<>n0-9KMBT]+)$`)
+var plainYAML = regexp.MustCompile(`^(?:\pL(?:[\pL\pN ._/()+,;=@%~*<>-]|://)*|` + // words, paths, URLs
+	`[0-9]+\.[0-9]+\.[0-9]+|` + // versions
+	`[0-9]+[KMBT]<n<[0-9]+[KMBT])$`) // categories of sizes
 
 // yamlWord matches the words that YAML 1.1 or 1.2 reads as a truth value, null or a number.
 var yamlWord = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|nan|inf)$`)
@@ -232,18 +234,20 @@ func quoted(text string) string {
 		panic(err) // a string has an encoding
 	}
 	encoded := strings.TrimSuffix(b.String(), "\n")
-	if !strings.ContainsFunc(encoded, func(r rune) bool { return unprintable(r) || !unicode.IsGraphic(r) && r > 0xff }) {
-		return encoded
-	}
-	return escapeUnprintable(encoded)
+	return escapeInvisible(encoded)
 }
 
-// escapeUnprintable writes characters that YAML does not allow as escapes.
-func escapeUnprintable(text string) string {
+// invisible reports whether a character is safer as an escape.
+func invisible(r rune) bool {
+	return r <= 0xffff && (unprintable(r) || !unicode.IsGraphic(r))
+}
+
+// escapeInvisible writes characters that YAML does not allow, and others that nobody sees, as escapes.
+func escapeInvisible(text string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
 	for _, r := range text {
-		if r > 0xffff || !unprintable(r) && (unicode.IsGraphic(r) || r <= 0xff) {
+		if !invisible(r) {
 			b.WriteRune(r)
 			continue
 		}
