@@ -310,8 +310,8 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	flags.BoolVar(&p.recordsPaths, "record-paths", false, "record paths as given in the provenance of the trace")
 	cmd.MarkFlagsMutuallyExclusive("strict", "approx")
 	manual.InTopic(cmd, "record-paths", "provenance")
-	manual.Of(cmd).Add(manual.Group{Owner: "provenance", Title: "record of how a store was made", Topic: true, Quiet: true,
-		Page: provenancePage, File: "docs/reference/store.md"})
+	manual.Of(cmd).Add(manual.Group{Owner: "provenance", Title: "record of how a store was made", Topic: true,
+		Quiet: true, Page: provenancePage, File: "docs/reference/store.md"})
 	p.recordsOrigin, f.flags = true, flags
 	Aside(flags, "output", "no-sync", "to", "strict", "approx", "record-paths")
 	CompleteWith(cmd, "to", names)
