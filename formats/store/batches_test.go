@@ -37,7 +37,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 		}
 	}
 	var file bytes.Buffer
-	err = writeGroups(&file, minorOf(&t.Meta), keys, func(yield func([]segment, error) bool) {
+	err = writeGroups(&file, keys, func(yield func([]segment, error) bool) {
 		for _, g := range groups {
 			if !yield(g, nil) {
 				return

@@ -98,7 +98,7 @@ func TestInconsistentFooter(t *testing.T) {
 		"another column's pages": {func(m *parquet.Footer) {
 			m.Groups[0].Chunks[fieldColumn+int(dag.FieldStream)] = m.Groups[0].Chunks[fieldColumn+int(dag.FieldNIC)]
 		}, "after column stream of row group 0, which ends at "},
-		"a longer chunk": {func(m *parquet.Footer) { of(m, dag.FieldMeasuredEnd).CompressedSize++ }, "bytes of pages before the footer at"},
+		"a longer chunk": {func(m *parquet.Footer) { of(m, dag.FieldStep).CompressedSize++ }, "bytes of pages before the footer at"},
 	} {
 		m, err := parquet.ReadFooter(bytes.Clone(footer))
 		if err != nil {
@@ -106,7 +106,7 @@ func TestInconsistentFooter(t *testing.T) {
 		}
 		c.change(m)
 		_, err = decoded(parquet.AppendFooter(bytes.Clone(file[:offset]), &parquet.Footer{
-			Schema: writtenSchema(minorOf(&dag.Meta{})), Groups: m.Groups, Keys: []parquet.KeyValue{{Key: keyRanks, Value: "9"}},
+			Schema: writtenSchema(), Groups: m.Groups, Keys: []parquet.KeyValue{{Key: keyRanks, Value: "9"}},
 			CreatedBy: "another program",
 		}))
 		if c.want == "" && err == nil {

@@ -56,15 +56,14 @@ func footerSum(footer []byte, offset int64, index int) uint32 {
 	return crc32.Update(sum, castagnoli, footer[index+sumDigits:])
 }
 
-// appendFooter appends the end of a file of a minor version, which begins at an offset of the file. sums has the
-// checksums of the chunks as the digest has them.
-func appendFooter(dst []byte, minor int, offset int64, groups []parquet.RowGroup, keys []parquet.KeyValue,
-	sums string) []byte {
+// appendFooter appends the end of a file, which begins at an offset of the file. sums has the checksums of the chunks as
+// the digest has them.
+func appendFooter(dst []byte, offset int64, groups []parquet.RowGroup, keys []parquet.KeyValue, sums string) []byte {
 	keys = append(slices.Clip(keys), parquet.KeyValue{Key: keyDigest, Value: digestAlgorithm + " " + noSum + sums})
 	start := len(dst)
 	dst = parquet.AppendFooter(dst, &parquet.Footer{
-		Schema: writtenSchema(minor), Groups: groups, Keys: keys, SortedBy: colRank,
-		CreatedBy: creator + versionText(minor),
+		Schema: writtenSchema(), Groups: groups, Keys: keys, SortedBy: colRank,
+		CreatedBy: creator + Version,
 	})
 	footer := dst[start : len(dst)-footerEnd]
 	index := keys[len(keys)-1].Offset + len(digestAlgorithm+" ")

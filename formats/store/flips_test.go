@@ -244,7 +244,7 @@ func TestDigestAbsent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := parquet.AppendFooter(bytes.Clone(file[:offset]), &parquet.Footer{
-				Schema: writtenSchema(minorVersion), Groups: m.Groups, Keys: c.keys, SortedBy: colRank, CreatedBy: c.creator,
+				Schema: writtenSchema(), Groups: m.Groups, Keys: c.keys, SortedBy: colRank, CreatedBy: c.creator,
 			})
 			f, err := openBytes(file)
 			if c.refused {
@@ -266,7 +266,7 @@ func TestDigestAbsent(t *testing.T) {
 			sameRanks(t, got.Ranks, trace.Ranks)
 		})
 	}
-	newer := appendFooter(bytes.Clone(file[:offset]), minorVersion, offset, m.Groups, keys("1.99"), own.Value[len("crc32c 00000000"):])
+	newer := appendFooter(bytes.Clone(file[:offset]), offset, m.Groups, keys("1.99"), own.Value[len("crc32c 00000000"):])
 	f, err = openBytes(newer)
 	if err != nil || f.Unverified() != "" {
 		t.Fatalf("a newer version: error %v, %v", err, f.Unverified())

@@ -23,12 +23,8 @@ import (
 
 // rewritten appends the end of a file as another program would write it, whose metadata may be a copy of ours.
 func rewritten(dst []byte, groups []parquet.RowGroup, keys []parquet.KeyValue) []byte {
-	minor := minorOf(&dag.Meta{})
-	if len(groups) > 0 && len(groups[0].Chunks) == numColumns {
-		minor = minorVersion
-	}
 	return parquet.AppendFooter(dst, &parquet.Footer{
-		Schema: writtenSchema(minor), Groups: groups, Keys: keys, SortedBy: colRank, CreatedBy: "another program 7",
+		Schema: writtenSchema(), Groups: groups, Keys: keys, SortedBy: colRank, CreatedBy: "another program 7",
 	})
 }
 

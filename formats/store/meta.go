@@ -54,7 +54,7 @@ func metadata(t dag.Meta, comms []dag.Comm, n int, ops int64) ([]parquet.KeyValu
 			ops)
 	}
 	keys := []parquet.KeyValue{
-		{Key: keyVersion, Value: versionText(minorOf(&t))}, {Key: keyRanks, Value: strconv.Itoa(n)},
+		{Key: keyVersion, Value: Version}, {Key: keyRanks, Value: strconv.Itoa(n)},
 		{Key: keyOps, Value: strconv.FormatInt(ops, 10)},
 	}
 	add := func(key string, value any) error {

@@ -18,30 +18,12 @@ var minorVersion = func() int {
 	return latest
 }()
 
-// Version is the latest schema version that this package writes. Readers accept every file of the same major version: a
-// minor version only adds columns or metadata that readers may ignore.
+// Version is the schema version of the files that this package writes, all of which have the same columns. Readers
+// accept every file of the same major version: a minor version only adds columns or metadata that readers may ignore.
 var Version = versionText(minorVersion)
 
 func versionText(minor int) string {
 	return fmt.Sprintf("%d.%d", majorVersion, minor)
-}
-
-// minorOf returns the minor version of the file of a trace: one without steps has the version before that of the
-// column, and its bytes.
-func minorOf(m *dag.Meta) int {
-	if m.Steps > 0 {
-		return minorVersion
-	}
-	return dag.Fields[dag.FieldStep].Since - 1
-}
-
-// columnsOf returns the number of columns of files of a minor version.
-func columnsOf(minor int) int {
-	n := numColumns
-	for since(n-1) > minor {
-		n--
-	}
-	return n
 }
 
 // The columns in the order of writing: the rank, then the fields of the model.
@@ -120,11 +102,10 @@ func (s shape) physical() parquet.Type {
 	return parquet.Int32
 }
 
-// writtenSchema returns the schema of files of a minor version, flattened depth first.
-func writtenSchema(minor int) []parquet.Element {
-	written := columns[:columnsOf(minor)]
-	schema := []parquet.Element{{Name: "schema", Children: int32(len(written)), Converted: parquet.ConvertedNone}}
-	for _, c := range written {
+// writtenSchema returns the schema of files, flattened depth first.
+func writtenSchema() []parquet.Element {
+	schema := []parquet.Element{{Name: "schema", Children: int32(len(columns)), Converted: parquet.ConvertedNone}}
+	for _, c := range columns {
 		e := parquet.Element{Name: c.name, Type: c.shape.physical(), Converted: parquet.ConvertedNone}
 		switch c.shape {
 		case list:

@@ -139,12 +139,12 @@ func TestWriteSourceReadsAhead(t *testing.T) {
 	if err := WriteSource(m, s); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.reads) != 1+groups*stepless+1 {
+	if len(m.reads) != 1+groups*numColumns+1 {
 		t.Fatalf("%d writes, expected one for each column of each row group, the head and the foot", len(m.reads))
 	}
 	cores := runtime.GOMAXPROCS(0)
-	for i, reads := range m.reads[1 : 1+groups*stepless] {
-		written := i / stepless
+	for i, reads := range m.reads[1 : 1+groups*numColumns] {
+		written := i / numColumns
 		encoded := cores + 3 // row groups that are being encoded, or wait to be written or encoded
 		waiting := cores + 1 // batches that are being read, or wait to be divided
 		if limit := groupRanks*(written+encoded) + waiting; int(reads) > limit {

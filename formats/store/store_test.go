@@ -496,7 +496,7 @@ func TestReadOneRank(t *testing.T) {
 		t.Fatalf("%d row groups tell nothing", len(f.groups))
 	}
 	first := f.groups[0].chunks[0].Start()
-	end := f.groups[len(f.groups)-1].chunks[stepless-1]
+	end := f.groups[len(f.groups)-1].chunks[numColumns-1]
 	dataEnd := end.Start() + end.CompressedSize
 	for _, s := range counter.spans {
 		if s[0] >= first && s[0] < dataEnd {
@@ -512,7 +512,7 @@ func TestReadOneRank(t *testing.T) {
 		sameRanks(t, got, trace.Ranks[rank:rank+1])
 		for i := range f.groups {
 			g := &f.groups[i]
-			from, last := g.chunks[0].Start(), g.chunks[stepless-1]
+			from, last := g.chunks[0].Start(), g.chunks[numColumns-1]
 			to := last.Start() + last.CompressedSize
 			for _, s := range counter.spans {
 				if overlap := s[0] < to && s[1] > from; overlap && (rank < int(g.first) || rank > int(g.last)) {

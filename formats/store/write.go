@@ -33,7 +33,7 @@ func Write(w io.Writer, t *dag.Trace) error {
 	if err := checkRanks(t.Ranks, 0, len(t.Comms), &t.Meta); err != nil {
 		return err
 	}
-	return writeGroups(w, minorOf(&t.Meta), keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)))
+	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)))
 }
 
 // WriteSource writes the bytes of Write from a source. It has only a few row groups and batches in memory.
@@ -46,17 +46,17 @@ func WriteSource(w io.Writer, s dag.Source) error {
 	if err != nil {
 		return err
 	}
-	return writeGroups(w, minorOf(&h.Meta), keys, divide(h.Ops, h.Ranks, readAhead(s, h)))
+	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h)))
 }
 
-// writeGroups writes the trace that is divided into groups, as a file of a minor version.
-func writeGroups(w io.Writer, minor int, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error]) error {
-	out := &fileWriter{w: w, columns: columnsOf(minor)}
+// writeGroups writes the trace that is divided into groups.
+func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error]) error {
+	out := &fileWriter{w: w}
 	out.write([]byte(parquet.Magic))
 	if err := out.groups(groups); err != nil {
 		return err
 	}
-	footer := appendFooter(nil, minor, out.offset, out.done, keys, string(out.sums))
+	footer := appendFooter(nil, out.offset, out.done, keys, string(out.sums))
 	if len(footer) > math.MaxInt32 {
 		return errors.New("expected less than 2 GiB of metadata, found more")
 	}
@@ -126,12 +126,11 @@ func edgesOf(r *dag.Rank) int64 {
 
 // fileWriter writes chunks sequentially and records their offsets.
 type fileWriter struct {
-	w       io.Writer
-	columns int // number of columns
-	offset  int64
-	err     error
-	done    []parquet.RowGroup
-	sums    []byte // checksums of the chunks written, as the digest has them
+	w      io.Writer
+	offset int64
+	err    error
+	done   []parquet.RowGroup
+	sums   []byte // checksums of the chunks written, as the digest has them
 }
 
 func (w *fileWriter) write(b []byte) {
@@ -157,7 +156,7 @@ type task struct {
 func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 	tasks := func(yield func(task) bool) {
 		for g, err := range groups {
-			for column := range w.columns {
+			for column := range numColumns {
 				if !yield(task{column: column, rows: g, n: rowsOf(g), err: err}) {
 					return
 				}
@@ -165,12 +164,12 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 		}
 	}
 	workers := runtime.GOMAXPROCS(0)
-	for t := range par.Ordered(tasks, workers, (workers+1)*w.columns, func() func(task) task { return encodeTask }) {
+	for t := range par.Ordered(tasks, workers, (workers+1)*numColumns, func() func(task) task { return encodeTask }) {
 		if t.err != nil {
 			return t.err
 		}
 		if t.column == 0 {
-			w.done = append(w.done, parquet.RowGroup{Rows: int64(t.n), Chunks: make([]parquet.Chunk, w.columns)})
+			w.done = append(w.done, parquet.RowGroup{Rows: int64(t.n), Chunks: make([]parquet.Chunk, numColumns)})
 			w.sums = append(w.sums, ' ')
 		}
 		w.done[len(w.done)-1].Chunks[t.column] = t.chunk.Meta.At(w.offset)
