@@ -70,10 +70,11 @@ made['/notparquet/catalogue.parquet'] = Buffer.from('<!doctype html><title>Sign 
 made['/store/catalogue.parquet'] = store;
 made['/none/catalogue.parquet'] = catalogue(0);
 
-// The server. /plain/... is /... without range requests.
+// The servers: that of the page, and two of other sites, of which the first allows requests of pages of others but hides
+// Content-Range. /plain/... is /... without range requests.
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 const log = [];
-const server = http.createServer((request, response) => {
+const serve = (cors) => http.createServer((request, response) => {
   let name = decodeURIComponent(new URL(request.url, 'http://x').pathname);
   const plain = name.startsWith('/plain/');
   if (plain) name = name.slice('/plain'.length);
@@ -85,9 +86,10 @@ const server = http.createServer((request, response) => {
   }
   const [from, to] = range ? [Number(range[1]), Math.min(Number(range[2]) + 1, content.length)] : [0, content.length];
   const headers = { 'Content-Type': types[path.extname(name.endsWith('/') ? 'index.html' : name)] ?? 'application/octet-stream', 'Content-Length': to - from };
+  if (cors) headers['Access-Control-Allow-Origin'] = '*';
   if (range) headers['Content-Range'] = `bytes ${from}-${to - 1}/${content.length}`;
   log.push({ name, status: range ? 206 : 200, bytes: to - from });
-  response.writeHead(range ? 206 : 200, headers).end(content.subarray(from, to));
+  response.writeHead(range ? 206 : 200, headers).end(request.method === 'HEAD' ? '' : content.subarray(from, to));
 });
 
 function read(name) {
@@ -101,20 +103,21 @@ function read(name) {
   return null;
 }
 
-await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-const origin = `http://127.0.0.1:${server.address().port}`;
+const servers = [serve(), serve(true), serve()];
+for (const server of servers) await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+const [origin, open, closed] = servers.map((server) => `http://127.0.0.1:${server.address().port}`);
 const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((f) => fs.existsSync(f));
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run', '--disable-component-update'] });
 
 /** visit opens an address in a new context, runs f with its page, and reports errors of the console and foreign requests. */
 async function visit(name, address, options, f) {
-  const { missing, ...rest } = options;
+  const { missing, site = origin, ...rest } = options;
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...rest });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
-  page.on('request', (r) => { if (!r.url().startsWith(origin) && !r.url().startsWith('data:')) find(`${name}: requests ${r.url()}`); });
+  page.on('request', (r) => { if (!r.url().startsWith(origin) && !r.url().startsWith(site) && !r.url().startsWith('data:')) find(`${name}: requests ${r.url()}`); });
   page.on('console', (m) => {
-    if (['error', 'warning'].includes(m.type()) && !(missing && /Failed to load resource/.test(m.text()))) find(`${name}: console: ${m.text()}`);
+    if (['error', 'warning'].includes(m.type()) && !(missing && /Failed to load resource|blocked by CORS/.test(m.text()))) find(`${name}: console: ${m.text()}`);
   });
   page.on('pageerror', (e) => find(`${name}: exception: ${e.message}`));
   page.on('dialog', (d) => { find(`${name}: dialog ${d.message()}`); d.dismiss(); });
@@ -229,15 +232,15 @@ await visit('10,000 traces', '/viewer/?set=../many/', {}, async (page) => {
 
 await visit('keyboard', '/viewer/?set=../set/', {}, async (page) => {
   await page.waitForSelector('tbody a');
-  const controls = await page.locator('a[href], button:enabled, input, [tabindex="0"]').count();
+  const controls = await page.locator('a[href], button:enabled, input, [tabindex="0"]').evaluateAll((all) => all.map((e, i) => { e.dataset.number = i; }).length);
   const seen = new Set();
   for (let i = 0; i < controls; i++) {
     await page.keyboard.press('Tab');
     const e = await page.evaluate(() => {
       const s = getComputedStyle(document.activeElement);
-      return { html: document.activeElement.outerHTML.slice(0, 120), ring: s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 };
+      return { number: document.activeElement.dataset.number, html: document.activeElement.outerHTML.slice(0, 120), ring: s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 };
     });
-    seen.add(e.html);
+    seen.add(e.number);
     expect(e.ring, `keyboard: no visible focus on ${e.html}`);
   }
   expect(seen.size === controls, `keyboard: Tab reaches ${seen.size} of ${controls} controls`);
@@ -273,6 +276,15 @@ for (const [name, message] of Object.entries(broken)) {
     expect(text.includes(message), `${name}: expected ${message}, found ${text}`);
   });
 }
+await visit('another site', `/viewer/?set=${open}/many/`, { site: open }, async (page) => {
+  await page.waitForSelector('tbody a');
+  const got = log.filter((l) => l.name.startsWith('/many/')).slice(-4);
+  expect(got.some((l) => l.status === 206), `another site: expected range requests, found ${JSON.stringify(got)}`);
+});
+await visit('closed site', `/viewer/?set=${closed}/set/`, { site: closed, missing: true }, async (page) => {
+  await page.waitForSelector('.box');
+  expect((await page.locator('.box').innerText()).includes('Access-Control-Allow-Origin'), 'closed site: the error names no remedy');
+});
 await visit('no traces', '/viewer/?set=../none/', {}, async (page) => { await page.getByText('0 traces').waitFor(); });
 await visit('unknown trace', '/viewer/?set=../set/#trace=nothing', {}, async (page) => { await page.getByText('The set has no trace nothing').waitFor(); });
 await visit('phone, many', '/viewer/?set=../many/', schemes.phone, async (page) => {
@@ -281,6 +293,6 @@ await visit('phone, many', '/viewer/?set=../many/', schemes.phone, async (page) 
 });
 
 await browser.close();
-server.close();
+for (const server of servers) server.close();
 console.log(`${rows.length} traces, ${findings} findings`);
 process.exit(findings ? 1 : 0);
