@@ -66,8 +66,8 @@ func findMine(old []byte) ([]byte, error) {
 		case mark == mineBegin && !found, mark == mineEnd && inside:
 			inside, found = !inside, true
 		case mark == mineBegin, mark == mineEnd:
-			return nil, fmt.Errorf("line %d: expected one line %s and after it one line %s, found another %s; remove it",
-				line, mineBegin, mineEnd, mark)
+			return nil, fmt.Errorf("line %d: expected one line %s and after it one line %s, found another %s; "+
+				"remove it", line, mineBegin, mineEnd, mark)
 		case inside:
 			mine = append(mine, text...)
 		}
@@ -76,8 +76,8 @@ func findMine(old []byte) ([]byte, error) {
 	case inside:
 		return nil, fmt.Errorf("line %d: expected a line %s, found the end of the file; add the line", line, mineEnd)
 	case !found:
-		return nil, fmt.Errorf("expected a line %s and a line %s around the text to keep, found none; add them, "+
-			"or remove the file", mineBegin, mineEnd)
+		return nil, fmt.Errorf("expected a line %s and a line %s around the text to keep, found none; add them or "+
+			"remove the file", mineBegin, mineEnd)
 	}
 	return mine, nil
 }

@@ -35,7 +35,7 @@ type object []member
 
 type member struct {
 	key   string
-	value any // string, bool, int64, object, []string or []object
+	value any // string, bool, int64, object, []string, []object or json.RawMessage
 }
 
 // MarshalJSON writes the members in their order. Nil lists and empty strings are absent.
@@ -303,14 +303,11 @@ func fileSet(id, description, format, includes string) object {
 
 // fieldObjects returns the fields of a record set.
 func (s *Set) fieldObjects(set string, columns []Column, source member) (all []object) {
-	types := map[string]string{"string": "sc:Text", "bool": "sc:Boolean"}
+	types := map[string]string{"string": "sc:Text", "bool": "sc:Boolean", "int32": "sc:Integer",
+		"int64": "sc:Integer"}
 	for _, c := range columns {
-		kind, ok := types[c.Type]
-		if !ok {
-			kind = "sc:Integer"
-		}
 		o := object{{"@type", "cr:Field"}, {"@id", set + "/" + c.Name}, {"name", c.Name},
-			{"description", c.Description}, {"dataType", kind}}
+			{"description", c.Description}, {"dataType", types[c.Type]}}
 		switch {
 		case c.List && s.is11():
 			o = append(o, member{"isArray", true}, member{"arrayShape", "-1"})

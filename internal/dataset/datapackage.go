@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -46,9 +47,7 @@ func DataPackage(s *Set) []byte {
 
 // resources returns the files of a set.
 func (s *Set) resources() []object {
-	types := map[string]string{"string": "string", "bool": "boolean"}
-	catalogue := schemaObject(CatalogueColumns(), types, "integer", "array")
-	store := schemaObject(s.StoreColumns, types, "integer", "array")
+	catalogue, store := schemaObject(CatalogueColumns(), "array"), schemaObject(s.StoreColumns, "array")
 	all := []object{resource("catalogue", s.Catalogue, "One row per trace.", catalogue)}
 	if s.listed() {
 		for i := range s.Rows {
@@ -60,26 +59,26 @@ func (s *Set) resources() []object {
 	return all
 }
 
-func resource(name string, f File, description string, schema object) object {
+func resource(name string, f File, description string, schema any) object {
 	return object{{"name", name}, {"path", f.Path}, {"description", description}, {"format", "parquet"},
 		{"mediatype", "application/vnd.apache.parquet"}, {"bytes", f.Bytes}, {"hash", "sha256:" + f.SHA256},
 		{"schema", schema}}
 }
 
-// schemaObject returns the fields of a table. Integers and lists have the given types.
-func schemaObject(columns []Column, types map[string]string, integer, list string) object {
+// fieldTypes are the types of columns for Frictionless and Kaggle.
+var fieldTypes = map[string]string{"string": "string", "bool": "boolean", "int32": "integer", "int64": "integer"}
+
+// schemaObject returns the fields of a table, encoded because many files share them. list is the type of lists.
+func schemaObject(columns []Column, list string) json.RawMessage {
 	var fields []object
 	for _, c := range columns {
-		kind, ok := types[c.Type]
-		if !ok {
-			kind = integer
-		}
+		kind := fieldTypes[c.Type]
 		if c.List {
 			kind = list
 		}
 		fields = append(fields, object{{"name", c.Name}, {"type", kind}, {"description", c.Description}})
 	}
-	return object{{"fields", fields}}
+	return object{{"fields", fields}}.indented()
 }
 
 var kaggleID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}/[a-z0-9][a-z0-9-]{2,49}$`)
@@ -103,9 +102,7 @@ func Kaggle(s *Set, id string) ([]byte, error) {
 		return nil, fmt.Errorf("title: expected at least %d characters for Kaggle, found %q; set a longer title",
 			minKaggleTitle, m.Title)
 	}
-	types := map[string]string{"string": "string", "bool": "boolean"}
-	catalogue := schemaObject(CatalogueColumns(), types, "integer", "string")
-	store := schemaObject(s.StoreColumns, types, "integer", "string")
+	catalogue, store := schemaObject(CatalogueColumns(), "string"), schemaObject(s.StoreColumns, "string")
 	resources := []object{{{"path", s.Catalogue.Path}, {"description", "One row per trace."}, {"schema", catalogue}}}
 	if s.listed() {
 		for i := range s.Rows {

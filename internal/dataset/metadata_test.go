@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -158,21 +159,44 @@ name: traces
 		`modified: expected a day after the date 2026-11-22, found "2026-11-21"`: func(m *Metadata) {
 			m.Modified = "2026-11-21"
 		},
-		`creator: orcid: expected an ORCID iD`:               func(m *Metadata) { m.Creators[0].ORCID = "x" },
-		`creator: expected a name, found none`:               func(m *Metadata) { m.Creators[0].Name = "" },
-		`traces: expected the name of a trace`:               func(m *Metadata) { m.Traces[0].Name = "" },
-		`traces: ring16: license: expected an SPDX`:          func(m *Metadata) { m.Traces[1].License = "no" },
-		`tags: expected each key once, found a second "a"`:   func(m *Metadata) { m.Tags = []string{"a=2", "a=1"} },
-		`traces: ring16: tags: expected KEY=VALUE`:           func(m *Metadata) { m.Traces[1].Tags = []string{"="} },
-		`keywords: expected a line of 1 to 1000 bytes`:       func(m *Metadata) { m.Keywords[0] = "\x00" },
-		`keywords: expected at most 1000 elements`:           func(m *Metadata) { m.Keywords = make([]string, 1001) },
-		`title: expected a line of 1 to 1000 bytes of UTF-8`: func(m *Metadata) { m.Title = "\xff" },
+		`creator: orcid: expected an ORCID iD`:                    func(m *Metadata) { m.Creators[0].ORCID = "x" },
+		`creator: expected a name, found none`:                    func(m *Metadata) { m.Creators[0].Name = "" },
+		`traces: expected the name of a trace`:                    func(m *Metadata) { m.Traces[0].Name = "" },
+		`traces: ring16: license: expected an SPDX`:               func(m *Metadata) { m.Traces[1].License = "no" },
+		`tags: expected each key once, found a second "a"`:        func(m *Metadata) { m.Tags = []string{"a=2", "a=1"} },
+		`traces: ring16: tags: expected KEY=VALUE`:                func(m *Metadata) { m.Traces[1].Tags = []string{"="} },
+		`traces: expected each trace once, found a second "null"`: func(m *Metadata) { m.Traces[1].Name = "null" },
+		`keywords: expected a line of 1 to 1000 bytes`:            func(m *Metadata) { m.Keywords[0] = "\x00" },
+		`keywords: expected at most 1000 elements`:                func(m *Metadata) { m.Keywords = make([]string, 1001) },
+		`title: expected a line of 1 to 1000 bytes of UTF-8`:      func(m *Metadata) { m.Title = "\xff" },
 	} {
 		m := sample()
 		change(m)
 		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), "\n  "+want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
+	}
+}
+
+func TestMetadataSize(t *testing.T) {
+	m := sample()
+	for i := range 130 {
+		m.Traces = append(m.Traces, TraceMetadata{Name: fmt.Sprint("t", i), Citation: strings.Repeat("x", maxProse)})
+	}
+	want := "expected at most 8388608 bytes of metadata in all, found "
+	if err := m.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	want = "f: expected at most 8388608 bytes of metadata, found 8388609"
+	if _, err := ParseMetadata("f", make([]byte, MaxMetadataSize+1)); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	m.Traces = m.Traces[:100]
+	if err := m.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseMetadata("f", m.YAML()); err != nil || len(again.Traces) != 100 {
+		t.Errorf("large metadata: %v", err)
 	}
 }
 

@@ -19,9 +19,13 @@ func (m *Metadata) Validate() error {
 		}
 		p.normalize(k, m)
 	}
+	sortTraces(m.Traces)
 	for i := range m.Traces {
 		if p.more {
 			break // each further problem takes time
+		}
+		if i > 0 && m.Traces[i].Name == m.Traces[i-1].Name {
+			p.fail(0, "traces", "each trace once", fmt.Sprintf("a second %.60q", m.Traces[i].Name))
 		}
 		p.normalizeTrace(&m.Traces[i])
 	}

@@ -214,8 +214,9 @@ var plainYAML = regexp.MustCompile(`^(?:\pL(?:[\pL\pN ._/()+,;=@%~*<>-]|://)*|` 
 	`[0-9]+\.[0-9]+\.[0-9]+|` + // versions
 	`[0-9]+[KMBT]<n<[0-9]+[KMBT])$`) // categories of sizes
 
-// yamlWord matches the words that YAML 1.1 or 1.2 reads as a truth value, null or a number.
-var yamlWord = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|nan|inf)$`)
+// yamlWord matches the words that YAML 1.1 or 1.2 reads as a truth value, null or a number; e0 is one for the npm
+// package yaml.
+var yamlWord = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|nan|inf|e[0-9_.+-]*)$`)
 
 // scalar returns a text as a YAML scalar, in double quotes where YAML would misread it.
 func scalar(text string) string {
