@@ -63,6 +63,6 @@ export function pages(rows, length, what, draw) {
 
 /** failure returns the box of an error. */
 export function failure(error) {
-  return el('div', { class: 'box', role: 'alert' }, el('h2', { tabindex: -1 }, 'This does not work'),
+  return el('div', { class: 'box', role: 'alert' }, el('h2', { tabindex: -1 }, 'Cannot be shown'),
     el('p', {}, text(error.message)), error.remedy ? el('p', {}, error.remedy) : '');
 }

@@ -153,7 +153,7 @@ function provenance(store) {
   const steps = store.provenance.map((s) => el('li', {},
     el('p', {}, text(`${s.program} ${s.version}`), s.seed === undefined || s.seed === null ? '' : `, seed ${s.seed}`),
     el('pre', {}, s.command.map(quote).join(' ')),
-    s.inputs.length ? el('details', {}, el('summary', {}, `${s.inputs.length} inputs`),
+    s.inputs.length ? el('details', {}, el('summary', {}, s.inputs.length === 1 ? '1 input' : `${s.inputs.length} inputs`),
       table('Inputs of this step', [{ name: 'name', text: true, of: (i) => i.name }, { name: 'SHA-256', text: true, of: (i) => el('code', {}, i.sha256) }],
         s.inputs.slice(0, 1000))) : ''));
   return section('Provenance', steps.length ? el('ol', {}, steps) : el('p', {}, 'The store names no step.'));
@@ -170,7 +170,7 @@ function communicators(store) {
 }
 
 function metadata(store) {
-  const seen = ['tracedag.comms', 'tracedag.provenance'];
+  const seen = ['tracedag.comms', 'tracedag.provenance', 'tracedag.digest'];
   const values = [['created by', store.metadata.created_by ?? '–'], ['row groups', count(store.metadata.row_groups.length)],
     ['rows', count(store.rows)], ['columns', store.columns.join(', ')],
     ...[...store.values].filter(([key]) => !seen.includes(key)).map(([key, value]) => [key, value.length > 2000 ? `${value.slice(0, 2000)} …` : value])];
