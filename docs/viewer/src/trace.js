@@ -132,9 +132,10 @@ async function fillOps(place, store) {
   const waits = (list, op) => list.map((d) => op.op - Number(d)).join(' ') || '–';
   const columns = [{ name: 'rank', of: (op) => String(op.rank) }, { name: 'op', of: (op) => String(op.op) },
     { name: 'kind', text: true, of: (op) => (op.subkind ? `${op.kind} (${op.subkind})` : op.kind) },
-    ...used.map((c) => column(c)),
+    ...used.filter((c) => c !== 'attrs').map(column),
     ...['deps', 'start_deps'].filter((c) => ops.some((op) => op[c]?.length)).map((c) => ({
-      name: c === 'deps' ? 'waits for the end of' : 'waits for the start of', text: true, of: (op) => waits(op[c] ?? [], op) }))];
+      name: c === 'deps' ? 'waits for the end of' : 'waits for the start of', text: true, of: (op) => waits(op[c] ?? [], op) })),
+    ...used.filter((c) => c === 'attrs').map(column)]; // the widest one
   place.replaceChildren(section('First ops', ops.length ? pages(ops, PAGE, 'ops', (part) => table(
     `The first ${ops.length} of ${count(store.rows)} ops; columns without values are not shown`, columns, part)) : el('p', {}, 'The trace has no ops.')));
 }
