@@ -45,6 +45,34 @@ func firstOfPrefix(formats format.List, name, from string) string {
 // RankZero is the part of the file name of rank 0 between the trace's name and the ending.
 const RankZero = ".0"
 
+// BaseName returns the base name of a file without the ending of its compression and of a known format, and without the
+// rank in the name of rank 0's file.
+func BaseName(formats format.List, name string) string {
+	base := filepath.Base(name)
+	for _, ending := range []string{".gz", ".zst"} {
+		base = cutEnding(base, ending)
+	}
+	for i := range formats {
+		for _, ending := range formats[i].Extensions {
+			if shorter := cutEnding(base, ending); shorter != base {
+				if formats[i].Files != nil {
+					shorter = cutEnding(shorter, RankZero)
+				}
+				return shorter
+			}
+		}
+	}
+	return base
+}
+
+// cutEnding returns a name without the ending, ignoring case, unless the result is empty.
+func cutEnding(name, ending string) string {
+	if n := len(name) - len(ending); n > 0 && strings.EqualFold(name[n:], ending) {
+		return name[:n]
+	}
+	return name
+}
+
 // filesOfFolder returns the files of the trace in a folder, in the format called from, or, if that is empty, in
 // the first format with many files per trace that finds some. If name is no folder or has no such trace, it
 // returns name alone.

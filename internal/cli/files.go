@@ -103,6 +103,9 @@ func (p *Program) RegisterSync(flags *pflag.FlagSet) {
 	flags.BoolVar(&p.outputs.NoSync, "no-sync", p.outputs.NoSync, "do not flush outputs to the disk (faster)")
 }
 
+// NoSync reports whether outputs need not be flushed to the disk.
+func (p *Program) NoSync() bool { return p.outputs.NoSync }
+
 // OutputVar adds a flag that names an output file to the command. An empty name is an error of usage.
 func OutputVar(flags *pflag.FlagSet, at *string, name, usage string) {
 	flags.Var((*outputName)(at), name, usage)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/tracefile"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/par"
 )
@@ -107,7 +107,7 @@ func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Targe
 		if name == "-" {
 			return nil, cli.Usagef("standard input has no name for an output in %s", write.Output)
 		}
-		path := filepath.Join(write.Output, c.outputName(name, output))
+		path := filepath.Join(write.Output, tracefile.BaseName(c.p.Formats, name)+output.Extensions[0])
 		if other, twice := from[path]; twice {
 			return nil, cli.Usagef("both %s and %s have the output %s", other, name, path)
 		}
@@ -117,32 +117,4 @@ func (c *conversion) targets(names []string, write cli.WriteFlags) ([]*cli.Targe
 		}
 	}
 	return targets, nil
-}
-
-// outputName returns the base name of the input with the ending of the output format. It replaces the ending of a known
-// format, and removes the rank from the name of rank 0's file.
-func (c *conversion) outputName(input string, output *format.Format) string {
-	base := filepath.Base(input)
-	for _, ending := range []string{".gz", ".zst"} {
-		base = cutSuffix(base, ending)
-	}
-	for i := range c.p.Formats {
-		for _, ending := range c.p.Formats[i].Extensions {
-			if shorter := cutSuffix(base, ending); shorter != base {
-				if c.p.Formats[i].Files != nil {
-					shorter = cutSuffix(shorter, cli.RankZero)
-				}
-				return shorter + output.Extensions[0]
-			}
-		}
-	}
-	return base + output.Extensions[0]
-}
-
-// cutSuffix returns s without the suffix, ignoring case, unless the result is empty.
-func cutSuffix(s, suffix string) string {
-	if n := len(s) - len(suffix); n > 0 && strings.EqualFold(s[n:], suffix) {
-		return s[:n]
-	}
-	return s
 }

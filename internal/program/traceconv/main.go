@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cluster"
 	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/origin"
 )
 
 // New returns the program's command.
@@ -24,6 +25,7 @@ func New(p *cli.Program) *cobra.Command {
 	var lowering cli.LowerFlags
 	var planning jobs.PlanFlags
 	var shards cluster.Flags
+	var set publishing
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
@@ -45,9 +47,17 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				return err
 			}
 			names := args
-			if plan == nil {
-				if names, err = p.InputNames(args); err != nil {
-					return err
+			toSet, err := set.asked(cmd)
+			switch {
+			case err != nil:
+				return err
+			case toSet && plan != nil:
+				return cli.Usagef("a plan makes one trace: write it to a file with -o, and publish the file")
+			case plan == nil:
+				if !toSet {
+					if names, err = p.InputNames(args); err != nil {
+						return err
+					}
 				}
 				if c.edit, err = planning.Edit(p); err != nil {
 					return err
@@ -66,6 +76,9 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 			}
 			c.p, c.read, c.write, c.lowers, c.retitle = p, read, &write, lowering.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Reference()
+			if toSet {
+				return c.publish(&set, cmd, args, jobs)
+			}
 			if isFolder(write.Output) {
 				if plan != nil {
 					return cli.Usagef("a plan makes one trace: name a file with -o")
@@ -99,6 +112,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	set.register(cmd)
 	shards.Register(cmd, "inputs")
 	manual.Topic(cmd, manual.Group{Owner: "shards", Title: "parts of a batch, for tasks of a cluster", Page: shardsPage,
 		File: "docs/reference/cli.md"})
@@ -136,6 +150,9 @@ type conversion struct {
 	title   string
 	shard   cluster.Shard // of the inputs for a folder
 	write   *cli.WriteFlags
+
+	publishing  bool           // normalize the provenance of inputs
+	storeFormat *format.Format // of the stores of a set
 
 	files      []string    // names of the arguments, for the provenance of a composition
 	passInputs []dag.Input // files that flags of passes name
@@ -224,6 +241,12 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 	inputs, err := in.Inputs()
 	if err != nil {
 		return err
+	}
+	if c.publishing {
+		meta.Provenance = slices.Clone(meta.Provenance)
+		for i, step := range meta.Provenance {
+			meta.Provenance[i] = origin.Normalize(step)
+		}
 	}
 	meta.Provenance = append(meta.Provenance, c.p.Provenance(cli.Made{
 		Seed: in.Seed(), Inputs: append(inputs, c.passInputs...), Files: []string{inputs[0].Name}, From: in,
