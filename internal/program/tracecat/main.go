@@ -21,6 +21,7 @@ type view struct {
 
 	filter   filter
 	terminal terminal
+	set      bool  // the argument is the folder of a published set
 	head     int64 // maximum number of lines; -1 for all
 }
 
@@ -33,8 +34,8 @@ func New(p *cli.Program) *cobra.Command {
 		Short: "show traces",
 		Long: `Print a summary of a trace, its ops, its traffic matrix or its errors, compare two traces, or list several.
 
-FILE is a trace in any format that can be read, compressed or not, or the folder of a trace of many files; the default
-is standard input. Lists have tab-separated columns below a line of headings; "-" is an absent field. Dependencies are
+FILE is a trace in any format that can be read, compressed or not, the folder of a trace of many files, or that of a
+published set; the default is standard input. Lists have tab-separated columns below a line of headings; "-" is an absent field. Dependencies are
 numbers of ops of the same rank. --json prints one object for the summary and one per line of a list, with times in
 picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 		Example: `  tracecat x.parquet
@@ -43,12 +44,16 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
   tracecat --diff x.goal x.parquet && echo equal`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			v.set = isSet(args)
 			if err := v.checkFlags(p, cmd, len(args)); err != nil {
 				return err
 			}
 			names, err := p.InputNames(args)
 			if err != nil {
 				return err
+			}
+			if v.set {
+				return v.showSet(p, cmd, names[0], read)
 			}
 			switch {
 			case v.diff:
@@ -120,8 +125,8 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 		}
 	}
 	if cmd.Flags().Changed("head") {
-		if !v.ops && !v.matrix && !v.check {
-			return cli.Usagef("--head needs --ops, --matrix or --check")
+		if !v.ops && !v.matrix && !v.check && !v.set {
+			return cli.Usagef("--head needs --ops, --matrix, --check or the folder of a set")
 		}
 		if v.head < 0 {
 			return cli.Usagef("--head: expected 0 or more, found %d", v.head)
