@@ -50,7 +50,7 @@ func describe(name string) (*described, error) {
 			isSet := func(at dag.Time) bool { return at != dag.Unmeasured }
 			return slices.ContainsFunc(r.MeasuredStart, isSet) || slices.ContainsFunc(r.MeasuredEnd, isSet)
 		})
-		sum, err := store.ContentSHA256(f)
+		sum, err := store.ContentSHA256(dag.FromTrace(t))
 		d.ContentSHA256 = sum
 		return err
 	})

@@ -85,6 +85,9 @@ func expand(args []string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", arg, err)
 		}
+		if !strings.HasPrefix(filepath.Base(arg), ".") { // hidden files, as a shell
+			found = slices.DeleteFunc(found, func(name string) bool { return filepath.Base(name)[0] == '.' })
+		}
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s: expected files that match the pattern, found none", arg)
 		}

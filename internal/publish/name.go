@@ -21,8 +21,10 @@ func NameOf(text string) string {
 		switch {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_', c == '-':
 			b = append(b, c)
-		case c == '.' && len(b) > 0 && b[len(b)-1] != '.':
-			b = append(b, c)
+		case c == '.':
+			if len(b) > 0 && b[len(b)-1] != '.' {
+				b = append(b, c)
+			}
 		case len(b) == 0 || b[len(b)-1] != '-': // one for a run of others
 			b = append(b, '-')
 		}

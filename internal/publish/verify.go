@@ -417,4 +417,3 @@ func Repair(folder string) (bool, error) {
 	set.unlock()
 	return true, nil
 }
-
