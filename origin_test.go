@@ -52,10 +52,12 @@ func flagsOf(t *testing.T, newCommand func(*cli.Program) *cobra.Command) map[str
 func TestFlagsOfTraces(t *testing.T) {
 	common := "max-memory quiet verbose"
 	want := map[string]string{
-		"tracegen":  common + " approx lowered no-sync output record-paths report strict to",
-		"traceconv": common + " approx jobs lowered no-sync output record-paths report shard shard-base shards strict to",
-		"tracecat":  common,
-		"simulate":  common + " lowered shard shard-base shards",
+		"tracegen": common + " approx lowered no-sync output record-paths report strict to",
+		"traceconv": common + " approx jobs lowered no-sync output record-paths report shard shard-base shards strict to" +
+			" all-or-nothing bump citation creator croissant date description exclude frictionless include kaggle keyword" +
+			" license meta meta-template name no-wait partition publish remove replace set-version tag url",
+		"tracecat": common,
+		"simulate": common + " lowered shard shard-base shards",
 	}
 	never := []string{"help", "version"} // flags that write no trace
 	for _, p := range programs {

@@ -29,6 +29,7 @@ type File struct {
 	ctx    context.Context             // carries the limit of memory; may be nil
 
 	pagesEnd   int64    // offset of the footer
+	version    string   // schema version; "": not stated
 	newer      string   // the schema version, if newer than this program's
 	unverified string   // why the file has no digest; "": it has one
 	sums       []string // the checksums of each row group in the digest
@@ -115,9 +116,13 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
+	f.version = keys[keyVersion]
 	f.descr, err = describe(keys, ranks)
 	return err
 }
+
+// Version returns the schema version of the file, "" if it states none, as files of other programs.
+func (f *File) Version() string { return f.version }
 
 // checkWhole checks that a file of this package, which states its number of ops, is complete: it has that many ops
 // and all columns. Files of other programs may omit columns of zeros.

@@ -13,9 +13,12 @@ import (
 // Flags of traceconv and tracegen by long name, as older programs recorded them.
 var (
 	// dropped do not shape a trace and take a value.
-	dropped = []string{"output", "jobs", "report", "lowered", "shard", "shards", "shard-base", "max-memory", "to"}
+	dropped = strings.Fields(`citation creator croissant date description exclude include jobs kaggle keyword license
+		lowered max-memory meta name output partition publish remove report set-version shard shard-base shards tag to
+		url`)
 	// droppedBare do not shape a trace and take no value.
-	droppedBare = []string{"quiet", "verbose", "no-sync", "strict", "approx", "record-paths", "skip-existing", "dry-run"}
+	droppedBare = strings.Fields(`all-or-nothing approx bump dry-run frictionless meta-template no-sync no-wait quiet
+		record-paths replace skip-existing strict verbose`)
 	// bare shape a trace and take no value, or one after "=".
 	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
 		diagonal emit-spec gelu h-intdiv ignore-ports inverse json keep-ends learned-positions

@@ -19,6 +19,7 @@ import (
 
 // New returns the program's command.
 func New(p *cli.Program) *cobra.Command {
+	p.Args = versionOfSet(p.Args)
 	var c conversion
 	var read cli.ReadFlags
 	var write cli.WriteFlags

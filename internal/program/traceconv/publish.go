@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +44,7 @@ var metadataFlags = [...]struct{ name, usage string }{
 	{"creator", "`name` of a creator of the set; may be repeated"},
 	{"license", "SPDX `identifier` of the licence, such as CC-BY-4.0"},
 	{"citation", "citation of the set, BibTeX `text`"},
-	{"set-version", "version of the set, `MAJOR.MINOR.PATCH`"},
+	{"set-version", "version of the set, `MAJOR.MINOR.PATCH`; also --version"},
 	{"url", "`URL` of the set"},
 	{"date", "date of publication, `YYYY-MM-DD`"},
 	{"keyword", "`keyword` of the set; may be repeated"},
@@ -102,6 +103,26 @@ kill at any moment, the next --publish, or tracecat --verify --repair, restores 
 
 The version of the set changes by --set-version or --bump: MAJOR if traces change or go, MINOR if traces are added, PATCH
 if only metadata change.`
+
+// versionOfSet returns the arguments with --set-version for a --version that is followed by MAJOR.MINOR.PATCH, the name of
+// this key in metadata files.
+func versionOfSet(args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, "--version=")
+		switch {
+		case arg == "--":
+			return args
+		case joined && setVersion.MatchString(value):
+			args[i] = "--set-version=" + value
+		case arg == "--version" && i+1 < len(args) && setVersion.MatchString(args[i+1]):
+			args[i] = "--set-version"
+		}
+	}
+	return args
+}
+
+var setVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
 
 // asked reports whether the command is about a set.
 func (s *publishing) asked(cmd *cobra.Command) (bool, error) {
