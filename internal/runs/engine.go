@@ -21,6 +21,7 @@ import (
 	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/provenance"
+	"github.com/tracedag/tracedag/internal/results"
 	"github.com/tracedag/tracedag/internal/study"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -324,7 +325,7 @@ func (c *configuration) Base() (*provenance.Run, error) {
 }
 
 func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o study.RunOptions, w io.Writer) (
-	s study.Status, failed, err error) {
+	s results.Status, failed, err error) {
 	if c.StandsAlone() {
 		return c.runAlone(about, overrides, o, w)
 	}
@@ -339,15 +340,15 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 	about.AddTo(result, c.Options.Timing)
 	switch {
 	case errors.Is(failed, errTimeLimit):
-		s, failed = study.Limited, fmt.Errorf("the run takes more than %v, the limit of the study", o.Limits.Time)
+		s, failed = results.Limited, fmt.Errorf("the run takes more than %v, the limit of the study", o.Limits.Time)
 	case failed != nil:
 		s = study.StatusOf(failed)
 	case !result.Complete:
-		s = study.Incomplete
+		s = results.Incomplete
 	}
-	if s == study.Limited {
+	if s == results.Limited {
 		f := measure.FailureOf(c.Kind.Name, result, failed)
-		f.Status = study.LimitStatus
+		f.Status = results.LimitStatus
 		return s, failed, about.WriteLine(w, f)
 	}
 	return s, failed, c.writeLine(w, about, result, failed)
@@ -357,22 +358,22 @@ var errTimeLimit = errors.New("time limit")
 
 // runAlone runs synthetic traffic, one point.
 func (c *configuration) runAlone(about *provenance.Run, overrides []param.Setting, o study.RunOptions, w io.Writer) (
-	s study.Status, failed, err error) {
+	s results.Status, failed, err error) {
 	curve, err := c.Backend.(sim.Standalone).RunAlone(c.Env, sim.RunOptions{Context: o.Context, Settings: overrides,
 		Threads: o.Threads})
 	if err != nil {
-		return study.Failed, err, about.WriteLine(w, measure.FailureOf(c.Kind.Name, nil, err))
+		return results.Failed, err, about.WriteLine(w, measure.FailureOf(c.Kind.Name, nil, err))
 	}
 	points := curve.Points()
 	if len(points) != 1 {
-		return study.Failed, nil, cli.Usagef("expected one load and one routing per point, found %d: make them axes",
+		return results.Failed, nil, cli.Usagef("expected one load and one routing per point, found %d: make them axes",
 			len(points))
 	}
 	described := c.Command.Curve(about, points)[0]
 	described.Index, described.Factors, described.Settings = about.Index, about.Factors, about.Settings
 	described.ID, described.Point = about.ID, about.Point
 	if points[0].Failed != "" {
-		s, failed = study.Failed, errors.New(points[0].Failed)
+		s, failed = results.Failed, errors.New(points[0].Failed)
 	}
 	return s, failed, described.WriteLine(w, points[0].Value)
 }

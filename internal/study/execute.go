@@ -2,26 +2,18 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/internal/results"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/measure"
-)
-
-// Status is the outcome of a run.
-type Status uint8
-
-// Outcomes of runs. Failed and Limited runs have a line with the error instead of a result.
-const (
-	Done       Status = iota
-	Incomplete        // the trace did not run to its end
-	Limited           // beyond a limit of the study
-	Failed
 )
 
 // RunOptions are the options of a run of a session.
@@ -39,12 +31,22 @@ type Execution struct {
 	Todo    func(run int) bool // selects runs; nil: all
 	// Each receives the line of each run, a JSON object with a line end. With Ordered, calls are in the order of the
 	// grid, one at a time; otherwise they are concurrent.
-	Each    func(run int, line []byte, status Status, failed error) error
+	Each    eachFunc
 	Ordered bool
 	Bare    bool        // lines lack the place of the run in the study
 	Stop    func() bool // ends the execution before the next run; nil: never
 	Done    func()      // called when a run ends; nil: none
+	// Take decides before each run whether it runs. It may be called concurrently; nil: all run.
+	Take    func(run int) (bool, error)
+	Took    func(run int, wall time.Duration) error // receives the wall-clock time of each run; nil: none
+	Reverse bool                                    // runs the last configurations and runs first
 }
+
+// eachFunc receives the line of a run, its outcome and its error.
+type eachFunc = func(run int, line []byte, status results.Status, failed error) error
+
+// errTaken is the outcome of a run that is not taken.
+var errTaken = errors.New("another process has the run")
 
 // Execute runs the selected runs of an identified plan. Runs of one configuration share its compiled trace. A run that
 // fails does not stop others; an error of Each and the end of the context do.
@@ -64,6 +66,13 @@ func (p *Plan) Execute(x Execution) error {
 			}
 		}
 	}
+	if x.Reverse {
+		slices.Reverse(groups)
+		slices.Reverse(runs)
+		for _, list := range runs {
+			slices.Reverse(list)
+		}
+	}
 	if x.Ordered {
 		var all []int
 		for _, list := range runs {
@@ -80,16 +89,16 @@ func (p *Plan) Execute(x Execution) error {
 }
 
 // inOrder returns a function that passes calls on in the order of a sorted list of runs.
-func inOrder(runs []int, each func(int, []byte, Status, error) error) func(int, []byte, Status, error) error {
+func inOrder(runs []int, each eachFunc) eachFunc {
 	type call struct {
 		line   []byte
-		status Status
+		status results.Status
 		failed error
 	}
 	var lock sync.Mutex
 	waiting := make(map[int]call)
 	next := 0
-	return func(run int, line []byte, status Status, failed error) error {
+	return func(run int, line []byte, status results.Status, failed error) error {
 		lock.Lock()
 		defer lock.Unlock()
 		waiting[run] = call{line, status, failed}
@@ -112,7 +121,7 @@ func inOrder(runs []int, each func(int, []byte, Status, error) error) func(int, 
 type outcome struct {
 	run    int
 	line   []byte
-	status Status
+	status results.Status
 	failed error // of the run
 	err    error // ends the study
 }
@@ -153,6 +162,9 @@ func (p *Plan) executeGroup(x *Execution, g *group, runs []int, threads int) err
 	}
 	for o := range par.Ordered(slices.Values(runs), min(threads, len(runs)), 4*threads,
 		func() func(int) outcome { return work }) {
+		if errors.Is(o.err, errTaken) {
+			continue
+		}
 		if o.err != nil {
 			return o.err
 		}
@@ -205,17 +217,27 @@ func (p *Plan) one(x *Execution, session Session, run int) (o outcome) {
 		o.err = errAgain
 		return o
 	}
+	if x.Take != nil {
+		if mine, err := x.Take(run); err != nil || !mine {
+			o.err = cmp.Or(err, errTaken)
+			return o
+		}
+	}
 	r := &p.Runs[run]
 	about := *r.About
 	if x.Bare {
 		about = bare(about)
 	}
 	var b bytes.Buffer
+	began := time.Now()
 	o.status, o.failed, o.err = session.Run(&about, r.Overrides, RunOptions{Context: x.Context,
 		Threads: p.Study.Threads, Limits: p.Study.Limits}, &b)
 	o.line = b.Bytes()
 	if o.err == nil {
 		o.err = par.Interrupted(x.Context)
+	}
+	if o.err == nil && x.Took != nil {
+		o.err = x.Took(run, time.Since(began))
 	}
 	if x.Done != nil {
 		x.Done()
@@ -224,17 +246,25 @@ func (p *Plan) one(x *Execution, session Session, run int) (o outcome) {
 }
 
 // StatusOf returns the status of a run that failed: Limited if it needs too much memory.
-func StatusOf(failed error) Status {
+func StatusOf(failed error) results.Status {
 	var tooMuch *memory.Error
 	if errors.As(failed, &tooMuch) {
-		return Limited
+		return results.Limited
 	}
-	return Failed
+	return results.Failed
 }
 
 // failAll reports runs whose trace or configuration cannot be opened.
 func (p *Plan) failAll(x *Execution, g *group, runs []int, failed error) error {
 	for _, run := range runs {
+		if x.Take != nil {
+			if mine, err := x.Take(run); err != nil || !mine {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		var b bytes.Buffer
 		backend := backendOf(p.Study.Set, g.args)
 		about := *p.Runs[run].About
@@ -242,8 +272,8 @@ func (p *Plan) failAll(x *Execution, g *group, runs []int, failed error) error {
 			about = bare(about)
 		}
 		failure := measure.FailureOf(backend, nil, failed)
-		if StatusOf(failed) == Limited {
-			failure.Status = LimitStatus
+		if StatusOf(failed) == results.Limited {
+			failure.Status = results.LimitStatus
 		}
 		if err := about.WriteLine(&b, failure); err != nil {
 			return err

@@ -1,20 +1,13 @@
 package study
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +18,7 @@ import (
 	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/provenance"
-	"github.com/tracedag/tracedag/internal/tables"
+	"github.com/tracedag/tracedag/internal/results"
 )
 
 // ExitAgain is the exit status of a shard that ended before all of its runs, and that another call completes.
@@ -33,13 +26,15 @@ const ExitAgain = 75
 
 // Flags are the flags of studies.
 type Flags struct {
-	File string // the study file; "": no study
+	File   string // the study file; "": no study
+	Timing bool   // keeps wall-clock times
 
 	flags *pflag.FlagSet
 
 	folder                           string
 	dryRun, status, merge, partial   bool
 	retry, wait, strict              bool
+	pack, stealing                   bool
 	grace                            time.Duration
 	slurm, kubernetes, atMost        int
 	sbatch, image, volume, compareTo string
@@ -62,6 +57,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict-versions", false, "do not merge runs of different versions of the program")
 	flags.BoolVar(&f.retry, "retry-failed", false, "run the failed runs of a study again")
 	flags.DurationVar(&f.grace, "grace", time.Minute, "`time` that a run may take to end after SIGUSR1")
+	flags.BoolVar(&f.pack, "pack", false, "keep up to 1,000 runs of a study per file, instead of one")
+	flags.BoolVar(&f.stealing, "steal", false, "after the runs of the shard, run those that no other process runs")
 	f.shard.Register(cmd, "runs of a study")
 	flags.IntVar(&f.slurm, "slurm", 0, "print a script that runs a study as `N` shards on a Slurm cluster")
 	flags.StringVar(&f.sbatch, "sbatch", "", "`options` of sbatch for the jobs of --slurm")
@@ -81,9 +78,10 @@ func (f *Flags) Register(cmd *cobra.Command) {
 var (
 	names = []string{"study", "output", "dry-run", "status", "merge", "partial", "wait", "compare-to",
 		"strict-versions", "retry-failed",
-		"grace", "shard", "shards", "shard-base", "slurm", "sbatch", "kubernetes", "image", "volume", "at-most"}
+		"pack", "steal", "grace", "shard", "shards", "shard-base", "slurm", "sbatch", "kubernetes", "image", "volume",
+		"at-most"}
 	allowed = []string{"threads", "points", "results", "summary", "report", "plot", "quiet", "verbose", "max-memory",
-		"no-sync", "profile"}
+		"no-sync", "profile", "timing"}
 )
 
 // CheckUnused returns an error about flags of studies without a study.
@@ -113,8 +111,11 @@ const page = `A study is a file that describes a grid of runs. Its results are i
     load: 0.2..0.8:4
   replicas: 5
 
+--pack keeps up to 1,000 runs per file, for studies of many short runs. --timing keeps wall-clock times apart.
+
 Shards divide the runs among machines: --shard 3/16, or --shard auto --shards 16 in tasks of Slurm and Kubernetes.
---slurm and --kubernetes print the script and the manifest that start them.
+--steal lets a shard that is done run those of others. --slurm and --kubernetes print the script and the manifest that
+start them.
 
 The exit status is 0 if all runs of the shard are done, 1 if some failed and 75 if the shard ended early.`
 
@@ -156,7 +157,7 @@ func (f *Flags) Run(p *cli.Program, r Runner, args []string, threads int, out Ou
 		}
 	}
 	r.Probe(base, s.Limits.Memory)
-	folder := Folder(f.folder)
+	folder := results.Folder(f.folder)
 	plan, err := NewPlan(s, r, nil, nil, folder.Traces())
 	if err == nil {
 		err = plan.Identify(r)
@@ -173,11 +174,11 @@ func (f *Flags) Run(p *cli.Program, r Runner, args []string, threads int, out Ou
 	case f.slurm > 0 || f.kubernetes > 0:
 		return f.submit(p, plan)
 	case f.status:
-		return f.tally(p, plan, threads)
+		return f.tally(p, plan)
 	case f.merge:
 		return f.mergeTables(p, plan, out)
 	}
-	if err := folder.Keep(text, s); err != nil {
+	if err := keep(folder, text, s); err != nil {
 		return err
 	}
 	return f.execute(p, r, plan, threads)
@@ -212,8 +213,10 @@ func (f *Flags) check(args []string) error {
 		return cli.Usagef("-o: expected a folder, found standard output")
 	case !f.merge && (f.flags.Changed("report") || f.flags.Changed("plot")):
 		return cli.Usagef("--report and --plot of a study need --merge")
-	case (f.partial || f.wait || f.strict || f.compareTo != "") && !f.merge:
-		return cli.Usagef("--partial, --wait, --strict-versions and --compare-to need --merge")
+	case (f.partial || f.wait) && !f.merge:
+		return cli.Usagef("--partial and --wait need --merge")
+	case (f.strict || f.compareTo != "") && !f.merge && f.slurm+f.kubernetes < 1:
+		return cli.Usagef("--strict-versions and --compare-to need --merge, --slurm or --kubernetes")
 	case f.slurm < 1 && f.flags.Changed("slurm") || f.kubernetes < 1 && f.flags.Changed("kubernetes") ||
 		f.atMost < 1 && f.flags.Changed("at-most"):
 		return cli.Usagef("--slurm, --kubernetes and --at-most: expected a number above 0")
@@ -288,25 +291,36 @@ func (p *Plan) points() int {
 }
 
 // tally prints the state of the folder.
-func (f *Flags) tally(p *cli.Program, plan *Plan, threads int) error {
+func (f *Flags) tally(p *cli.Program, plan *Plan) error {
 	out, err := p.Create("", false)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
+	store, err := results.Folder(f.folder).Open()
+	if err != nil {
+		return err
+	}
+	states, err := plan.states(store)
+	if err != nil {
+		return err
+	}
 	var t Tally
 	t.Total = len(plan.Runs)
 	var bad []string
-	err = Folder(f.folder).Each(plan, func(run int, k *Kept) error {
-		t.add(k)
-		if k != nil && k.Error != "" && len(bad) < 10 {
-			a := plan.Runs[run].About
-			bad = append(bad, fmt.Sprintf("%s (%s): %s", a.ID, strings.Join(factors(a), " "), k.Error))
+	for run, s := range states {
+		t.add(s)
+		if len(bad) == 10 || !s.there || s.status != results.Failed && s.status != results.Limited {
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		a := plan.Runs[run].About
+		k, err := store.Read(a.ID)
+		if err != nil {
+			return err
+		}
+		if k != nil {
+			bad = append(bad, fmt.Sprintf("%s (%s): %s", a.ID, strings.Join(factors(a), " "), k.Error()))
+		}
 	}
 	fmt.Fprintf(out, "%d runs: %d done, %d failed, %d to do", t.Total, t.Done, t.Failed+t.Limited, t.Todo)
 	if t.Incomplete > 0 {
@@ -322,279 +336,26 @@ func (f *Flags) tally(p *cli.Program, plan *Plan, threads int) error {
 	return out.Commit()
 }
 
-// errAgain ends a shard early.
-var errAgain = errors.New("stopped before all runs are done; run the command again")
+// Flags that a job script passes on.
+var (
+	passedToTasks = []string{"retry-failed", "pack", "steal", "timing", "grace", "threads", "max-memory", "no-sync"}
+	passedToMerge = []string{"strict-versions", "compare-to", "timing", "max-memory", "no-sync"}
+)
 
-// execute runs what is not done yet.
-func (f *Flags) execute(p *cli.Program, r Runner, plan *Plan, threads int) error {
-	shard, err := f.shard.Shard(os.Getenv)
-	if err != nil {
-		return err
-	}
-	folder := Folder(f.folder)
-	unlock, err := folder.Lock(strings.ReplaceAll(shard.String(), "/", "-of-"))
-	var locked *LockedError
-	if errors.As(err, &locked) {
-		p.Error("%v", err)
-		return cli.Reported(ExitAgain)
-	}
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	todo, tally, err := f.todo(plan, shard)
-	if err != nil {
-		return err
-	}
-	count := tally.Todo
-	ctx, stopping, done := f.signals(p.Context())
-	defer done()
-	progress := p.Progress("running", int64(count), "runs")
-	log := !cli.IsTerminal(p.Stderr)
-	var lock sync.Mutex
-	ended, failed, incomplete := 0, tally.Failed+tally.Limited, tally.Incomplete
-	err = plan.Execute(Execution{
-		Context: ctx, Engine: r, Threads: threads, Bare: true, Done: func() { progress.Add(1) },
-		Todo: func(run int) bool { return todo[run] }, Stop: func() bool { return stopping.Load() },
-		Each: func(run int, line []byte, status Status, failure error) error {
-			a := plan.Runs[run].About
-			if len(plan.Study.Keep) > 0 {
-				var err error
-				if line, err = folder.keepFlows(a.ID, line); err != nil {
-					return err
-				}
-			}
-			if err := folder.Write(a.ID, line, status); err != nil {
-				return err
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			ended++
-			text := fmt.Sprintf("run %s (%d of %d): %s seed=%d", a.ID, ended, count, strings.Join(factors(a), " "),
-				a.Seed)
-			switch {
-			case failure != nil:
-				failed++
-				p.Error("%s: %v", text, failure)
-			case status == Incomplete:
-				incomplete++
-				p.Info("%s: incomplete", text)
-			case log:
-				p.Info("%s", text)
-			}
-			return nil
-		},
-	})
-	progress.Close()
-	switch {
-	case errors.Is(err, errAgain) || err != nil && stopping.Load():
-		p.Info("%v", errAgain)
-		return cli.Reported(ExitAgain)
-	case err != nil:
-		return err
-	}
-	p.Info("%s: %d runs of this shard are done, %d failed, %d are incomplete", f.File, tally.Total-failed, failed,
-		incomplete)
-	if failed+incomplete > 0 {
-		return cli.Reported(cli.ExitFailed)
-	}
-	return nil
-}
-
-// todo selects the runs of a shard that are not done, and counts the runs of the shard.
-func (f *Flags) todo(plan *Plan, shard cluster.Shard) (todo []bool, t Tally, err error) {
-	mine := make([]bool, len(plan.Runs))
-	for place, run := range plan.byID() {
-		if mine[run] = shard.Has(place); mine[run] {
-			t.Total++
+// given returns those of the flags that the command line has, as words.
+func (f *Flags) given(names []string) (words []string) {
+	for _, name := range names {
+		switch flag := f.flags.Lookup(name); {
+		case flag == nil || !flag.Changed:
+		case name == "timing" && f.Timing: // the flag itself is reset
+			words = append(words, "--timing")
+		case flag.Value.Type() == "bool":
+			words = append(words, "--"+name+map[string]string{"false": "=false"}[flag.Value.String()])
+		default:
+			words = append(words, "--"+name, flag.Value.String())
 		}
 	}
-	todo = make([]bool, len(plan.Runs))
-	folder := Folder(f.folder)
-	err = folder.Each(plan, func(run int, k *Kept) error {
-		if !mine[run] {
-			return nil
-		}
-		if f.retry && k != nil && (k.Status == Failed || k.Status == Limited) {
-			k = nil
-		}
-		if k != nil && len(plan.Study.Keep) > 0 && folder.lacksFlows(plan.Runs[run].About.ID, k) {
-			k = nil
-		}
-		todo[run] = k == nil
-		t.add(k)
-		return nil
-	})
-	return todo, t, err
-}
-
-// byID returns the runs in the order of their identities, which does not change when a study grows otherwise.
-func (p *Plan) byID() []int {
-	order := make([]int, len(p.Runs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(p.Runs[a].About.ID, p.Runs[b].About.ID) })
-	return order
-}
-
-// signals makes SIGUSR1 end the shard after the runs at hand, or after the grace.
-func (f *Flags) signals(parent context.Context) (ctx context.Context, stopping *atomic.Bool, done func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	stopping = new(atomic.Bool)
-	notified := make(chan os.Signal, 1)
-	notifyStop(notified)
-	gone := make(chan struct{})
-	go func() {
-		select {
-		case <-notified:
-		case <-gone:
-			return
-		}
-		stopping.Store(true)
-		select {
-		case <-time.After(f.grace):
-			cancel(errAgain)
-		case <-gone:
-		}
-	}()
-	return ctx, stopping, func() {
-		signal.Stop(notified)
-		close(gone)
-		cancel(nil)
-	}
-}
-
-// mergeTables writes the tables of the folder.
-func (f *Flags) mergeTables(p *cli.Program, plan *Plan, o Outputs) error {
-	folder := Folder(f.folder)
-	for f.wait {
-		t, err := folder.Count(plan)
-		if err != nil {
-			return err
-		}
-		if t.Todo == 0 {
-			break
-		}
-		select {
-		case <-time.After(5 * time.Second):
-		case <-p.Context().Done():
-			return context.Cause(p.Context())
-		}
-	}
-	axes := make(map[string]bool)
-	for i := range plan.Runs {
-		for name := range plan.Runs[i].About.Factors {
-			axes[name] = true
-		}
-	}
-	t := tables.New(slices.Sorted(maps.Keys(axes)), provenance.Replicas(plan.Abouts()))
-	t.Measure(plan.Study.Measure)
-	if f.compareTo != "" {
-		axis, value, _ := strings.Cut(f.compareTo, "=")
-		known := func(a *provenance.Run) bool { return a.Factors[axis] == value && axes[axis] }
-		if !slices.ContainsFunc(plan.Abouts(), known) {
-			return cli.Usagef("--compare-to: expected AXIS=VALUE with an axis out of %s and one of its values, found "+
-				"%q", strings.Join(slices.Sorted(maps.Keys(axes)), ", "), f.compareTo)
-		}
-		t.CompareTo(tables.Reference{Axis: axis, Value: value})
-	}
-	defer t.Close()
-	for _, table := range tables.Names {
-		name := o.Tables[table]
-		if name == "" {
-			name = filepath.Join(f.folder, table+map[bool]string{true: ".csv", false: ".parquet"}[table == "summary"])
-		}
-		file, err := p.Create(name, false)
-		if err != nil {
-			return err
-		}
-		t.WriteFile(table, strings.EqualFold(filepath.Ext(name), ".parquet"), file)
-	}
-	var missing []string
-	versions := make(map[string]string) // a run by version
-	failed := 0
-	type merged struct {
-		kept     *Kept
-		line     []byte
-		version  string
-		document tables.Document
-	}
-	read := func(run int, k *Kept) (m merged, err error) {
-		if m.kept = k; k == nil {
-			return m, nil
-		}
-		a := plan.Runs[run].About
-		if m.line, m.version, err = place(k.Line, a); err == nil {
-			m.document, err = tables.Parse(bytes.NewReader(m.line))
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", folder.path(a.ID), err)
-		}
-		return m, err
-	}
-	err := eachOf(folder, plan, read, func(run int, m merged) error {
-		a := plan.Runs[run].About
-		if m.kept == nil {
-			missing = append(missing, fmt.Sprintf("%s (%s seed=%d)", a.ID, strings.Join(factors(a), " "), a.Seed))
-			return nil
-		}
-		if m.kept.Error != "" {
-			failed++
-		}
-		if versions[m.version] == "" {
-			versions[m.version] = a.ID
-		}
-		if o.Page != nil {
-			if err := o.Page(func(w io.Writer) error { _, err := w.Write(m.line); return err }); err != nil {
-				return err
-			}
-		}
-		return t.AddParsed(m.document)
-	})
-	if err != nil {
-		return err
-	}
-	if err := f.checkMerge(p, missing, versions); err != nil {
-		return err
-	}
-	if err := t.Commit(); err != nil {
-		return err
-	}
-	folder.clean()
-	if o.Commit != nil {
-		if err := o.Commit(); err != nil {
-			return err
-		}
-	}
-	p.Info("%s: merged %d runs, %d of them failed", f.File, len(plan.Runs)-len(missing), failed)
-	return nil
-}
-
-// checkMerge reports missing runs and different versions.
-func (f *Flags) checkMerge(p *cli.Program, missing []string, versions map[string]string) error {
-	if len(versions) > 1 {
-		var list []string
-		for _, version := range slices.Sorted(maps.Keys(versions)) {
-			list = append(list, version+", such as run "+versions[version])
-		}
-		text := fmt.Sprintf("the runs are of %d versions of the program: %s", len(list), strings.Join(list, "; "))
-		if f.strict {
-			return errors.New(text)
-		}
-		p.Warn("%s", text)
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	for _, run := range missing[:min(len(missing), 10)] {
-		p.Error("missing: %s", run)
-	}
-	if !f.partial {
-		return fmt.Errorf("%d runs are missing: run them, or merge with --partial", len(missing))
-	}
-	p.Info("%d runs are missing", len(missing))
-	return nil
+	return words
 }
 
 // submit prints what starts the shards on a cluster.
@@ -604,11 +365,8 @@ func (f *Flags) submit(p *cli.Program, plan *Plan) error {
 		return err
 	}
 	defer out.Close()
-	task := []string{"simulate", "--study", f.File, "-o", f.folder, "-q"}
-	if f.retry {
-		task = append(task, "--retry-failed")
-	}
-	merge := []string{"simulate", "--study", f.File, "-o", f.folder, "--merge"}
+	task := append([]string{"simulate", "--study", f.File, "-o", f.folder, "-q"}, f.given(passedToTasks)...)
+	merge := append([]string{"simulate", "--study", f.File, "-o", f.folder, "--merge"}, f.given(passedToMerge)...)
 	if f.kubernetes > 0 {
 		k := cluster.Kubernetes{Name: plan.Study.Name, Count: f.kubernetes, Task: task, Merge: append(merge, "--wait"),
 			AtMost: f.atMost, Image: f.image, Volume: f.volume}
@@ -617,7 +375,11 @@ func (f *Flags) submit(p *cli.Program, plan *Plan) error {
 		}
 		return out.Commit()
 	}
-	todo, _, err := f.todo(plan, cluster.Shard{Index: 0, Count: 1})
+	store, err := results.Folder(f.folder).Open()
+	if err != nil {
+		return err
+	}
+	todo, _, err := f.todo(plan, store, plan.shard(cluster.Shard{Index: 0, Count: 1}))
 	if err != nil {
 		return err
 	}

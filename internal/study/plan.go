@@ -18,6 +18,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/provenance"
+	"github.com/tracedag/tracedag/internal/results"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -54,7 +55,8 @@ type Session interface {
 	// Base describes its runs, with the trace as read.
 	Base() (*provenance.Run, error)
 	// Run writes the result as a line of JSON. The error of a run that fails is failed.
-	Run(about *provenance.Run, overrides []param.Setting, o RunOptions, w io.Writer) (s Status, failed, err error)
+	Run(about *provenance.Run, overrides []param.Setting, o RunOptions,
+		w io.Writer) (s results.Status, failed, err error)
 	Close()
 }
 

@@ -59,6 +59,28 @@ func TestStudyRetryOnCluster(t *testing.T) {
 	}
 }
 
+// TestStudyFlagsOnCluster checks that job scripts pass on the flags of shards and of the merge.
+func TestStudyFlagsOnCluster(t *testing.T) {
+	file := studied(t, smallStudy)
+	folder := filepath.Join(filepath.Dir(file), "results")
+	args := strings.Fields("--pack --steal --timing --grace 5s --threads 2 --strict-versions --compare-to transport=ndp")
+	for target, want := range map[string][]string{
+		"--slurm 3": {" -q --pack --steal --timing --grace 5s --threads 2 --shard auto ",
+			" --merge --strict-versions --compare-to transport=ndp --timing\n"},
+		"--kubernetes 3 --image i --volume v": {
+			`"-q", "--pack", "--steal", "--timing", "--grace", "5s", "--threads", "2", "--shard", "auto"`,
+			`"--merge", "--strict-versions", "--compare-to", "transport=ndp", "--timing", "--wait"`},
+	} {
+		line := append(append([]string{"--study", file, "-o", folder}, args...), strings.Fields(target)...)
+		got := study2(t, 0, line...).Stdout
+		for _, words := range want {
+			if !strings.Contains(got, words) {
+				t.Errorf("%s: expected %s in\n%s", target, words, got)
+			}
+		}
+	}
+}
+
 func TestStudyClusterUsage(t *testing.T) {
 	file := studied(t, smallStudy)
 	for args, want := range map[string]string{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/grid"
+	"github.com/tracedag/tracedag/internal/results"
 	"github.com/tracedag/tracedag/internal/runs"
 	"github.com/tracedag/tracedag/internal/study"
 	"github.com/tracedag/tracedag/sim"
@@ -116,12 +117,12 @@ func (o *options) runSweep(p *cli.Program, e *runs.Engine, plan *study.Plan) err
 	failed, incomplete := 0, 0
 	err = plan.Execute(study.Execution{
 		Context: p.Context(), Engine: e, Threads: o.Threads, Ordered: true, Done: func() { progress.Add(1) },
-		Each: func(run int, line []byte, status study.Status, failure error) error {
+		Each: func(run int, line []byte, status results.Status, failure error) error {
 			switch {
 			case failure != nil:
 				failed++
 				p.Error("%s: point %d: %v", e.Label(), run+1, failure)
-			case status == study.Incomplete:
+			case status == results.Incomplete:
 				incomplete++
 			}
 			write := func(w io.Writer) error {
@@ -155,6 +156,7 @@ func runStudy(p *cli.Program, o *options, reg *registries, args []string) error 
 	if err := o.checkSweep(p, &sim.Kind{}); err != nil { // the points have their backends
 		return err
 	}
+	o.study.Timing, o.Timing = o.Timing, false // times are not in results
 	return o.study.Run(p, newEngine(p, o, reg, nil), args, o.Threads, study.Outputs{
 		Tables: o.tableFiles(), Page: o.Outputs.AddPoint, Commit: o.Outputs.WritePoints,
 	})
