@@ -35,7 +35,7 @@ func (f *filter) register(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "kind", kindNames())
 	flags.Var(&f.window, "window", "list only ops in the time `FROM..TO`: 1ms..5ms or 5ms..")
 	flags.StringSliceVar(&f.jobs, "job", nil, "list only ops of these `jobs`, by name or number")
-	flags.StringVar(&f.name, "name", "", "list only ops with `TEXT` in their name, or *TEXT? as name")
+	flags.StringVar(&f.name, "name", "", "list only ops whose name has `TEXT`, or is like *TEXT?")
 }
 
 // selection is a filter for one trace.

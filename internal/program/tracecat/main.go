@@ -15,7 +15,7 @@ import (
 
 // view is the output that the flags select.
 type view struct {
-	ops, matrix, check, stats, diff, json, csv bool
+	ops, matrix, check, stats, diff, json, csv, digest, verifies bool
 
 	outputs report.Outputs // page and pictures
 
@@ -35,8 +35,8 @@ func New(p *cli.Program) *cobra.Command {
 		Long: `Print a summary of a trace, its ops, its traffic matrix or its errors, compare two traces, or list several.
 
 FILE is a trace in any format that can be read, compressed or not, the folder of a trace of many files, or that of a
-published set; the default is standard input. Lists have tab-separated columns below a line of headings; "-" is an absent field. Dependencies are
-numbers of ops of the same rank. --json prints one object for the summary and one per line of a list, with times in
+published set; the default is standard input. Lists have tab-separated columns below a line of headings; "-" is an
+absent field. Dependencies are numbers of ops of the same rank. --json prints one object for the summary and one per line of a list, with times in
 picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 		Example: `  tracecat x.parquet
   tracecat --stats --json x.goal | jq .stats.messages
@@ -52,12 +52,16 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 			if err != nil {
 				return err
 			}
-			if v.set {
+			if v.set && !v.verifies {
 				return v.showSet(p, cmd, names[0], read)
 			}
 			switch {
 			case v.diff:
 				return v.compare(p, names, read)
+			case v.digest:
+				return v.printDigests(p, names, read)
+			case v.verifies:
+				return v.verify(p, names, read)
 			case v.csv || len(names) > 1:
 				return v.list(p, names, read)
 			case v.ops:
@@ -80,9 +84,10 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 	flags.BoolVar(&v.stats, "stats", false, "print all statistics")
 	flags.BoolVar(&v.ops, "ops", false, "list the ops")
 	flags.BoolVar(&v.matrix, "matrix", false, "list messages and bytes by pair of ranks")
-	flags.BoolVar(&v.check, "check", false,
-		"list errors that keep the trace from completing; exit with 1 if there are any")
+	flags.BoolVar(&v.check, "check", false, "list errors that keep the trace from completing")
 	flags.BoolVar(&v.diff, "diff", false, "compare two traces; exit with 1 if they differ")
+	flags.BoolVar(&v.digest, "digest", false, "print a SHA-256 of the ops, whatever the format")
+	flags.BoolVar(&v.verifies, "verify", false, "list damage and errors in stores; exit with 1 if any")
 	v.filter.register(cmd)
 	flags.Int64Var(&v.head, "head", -1, "print only the first `n` lines of a list")
 	flags.Lookup("head").DefValue = "0" // prints no default
@@ -94,8 +99,10 @@ picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 		manual.InTopic(cmd, name, "plot")
 	}
 	v.terminal.register(cmd)
-	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv", "digest", "verify")
+	for _, name := range []string{"csv", "digest", "verify"} {
+		cmd.MarkFlagsMutuallyExclusive("json", name)
+	}
 	manual.Section(cmd, "Output")
 	manual.Topic(cmd, manual.Group{Owner: "plot", Title: "pictures of traces", Page: report.PlotPage(true),
 		File: "docs/reference/plots.md"})
@@ -125,8 +132,8 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 		}
 	}
 	if cmd.Flags().Changed("head") {
-		if !v.ops && !v.matrix && !v.check && !v.set {
-			return cli.Usagef("--head needs --ops, --matrix, --check or the folder of a set")
+		if !v.ops && !v.matrix && !v.check && !v.verifies && !v.set {
+			return cli.Usagef("--head needs --ops, --matrix, --check, --verify or the folder of a set")
 		}
 		if v.head < 0 {
 			return cli.Usagef("--head: expected 0 or more, found %d", v.head)
