@@ -68,6 +68,12 @@ made['/damaged/catalogue.parquet'] = catalogue(1, { path: () => 't.parquet', byt
 made['/damaged/t.parquet'] = bad;
 made['/notparquet/catalogue.parquet'] = Buffer.from('<!doctype html><title>Sign in</title>');
 made['/store/catalogue.parquet'] = store;
+const many = Buffer.from(parquetWriteBuffer({ codec: 'UNCOMPRESSED', columnData: [
+  { name: 'rank', data: new Int32Array(20_000), type: 'INT32' }, { name: 'kind', data: texts((i) => `kind ${i}`, 20_000), type: 'STRING' },
+  { name: 'name', data: texts(() => 'x'.repeat(5000), 20_000), type: 'STRING' }],
+kvMetadata: [{ key: 'tracedag.provenance', value: JSON.stringify(texts((i) => ({ program: `p${i}`, command: ['y'.repeat(5000)] }), 5000)) }] }));
+made['/kinds/catalogue.parquet'] = catalogue(1, { path: () => 't.parquet', bytes: () => many.length, ops: () => 20_000 });
+made['/kinds/t.parquet'] = many;
 made['/none/catalogue.parquet'] = catalogue(0);
 
 // The servers: that of the page, and two of other sites, of which the first allows requests of pages of others but hides
@@ -284,6 +290,11 @@ await visit('another site', `/viewer/?set=${open}/many/`, { site: open }, async 
 await visit('closed site', `/viewer/?set=${closed}/set/`, { site: closed, missing: true }, async (page) => {
   await page.waitForSelector('.box');
   expect((await page.locator('.box').innerText()).includes('Access-Control-Allow-Origin'), 'closed site: the error names no remedy');
+});
+await visit('20,000 kinds', '/viewer/?set=../kinds/#trace=t0', {}, async (page) => {
+  expect((await summary(page)).includes('kinds 1–25 of 20000'), '20,000 kinds: expected pages of kinds');
+  const n = await page.evaluate(() => document.getElementsByTagName('*').length);
+  expect(n < 5000, `20,000 kinds: ${n} elements`);
 });
 await visit('no traces', '/viewer/?set=../none/', {}, async (page) => { await page.getByText('0 traces').waitFor(); });
 await visit('unknown trace', '/viewer/?set=../set/#trace=nothing', {}, async (page) => { await page.getByText('The set has no trace nothing').waitFor(); });

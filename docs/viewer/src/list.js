@@ -53,4 +53,4 @@ export function listView(catalogue, state, link, changed) {
 }
 
 const cell = (row, link) => el('span', {}, el('a', { href: link(row.trace) }, text(row.trace)),
-  row.title ? el('span', { class: 'title' }, text(row.title)) : '');
+  row.title ? el('span', { class: 'title' }, text(row.title.slice(0, 300))) : '');

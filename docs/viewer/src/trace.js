@@ -10,6 +10,9 @@ import { count, exact, quote, show, size, time } from './units.js';
 const COUNTED = 2_000_000;
 const FIRST = 200;
 const PAGE = 25;
+/** Longest text, in characters, and most entries of one list that are shown: a set may be hostile. */
+const LONGEST = 2000;
+const MOST = 100;
 
 const KINDS = [['calc', 'calcs'], ['send', 'sends'], ['recv', 'recvs'], ['coll', 'colls'], ['mem', 'mems'], ['io', 'ios']];
 const LABELS = { sha256: 'SHA-256', content_sha256: 'SHA-256 of the content', license: 'licence', ios: 'storage accesses',
@@ -18,13 +21,15 @@ const LABELS = { sha256: 'SHA-256', content_sha256: 'SHA-256 of the content', li
   bytes_mem: 'bytes of memory accesses', bytes_io: 'bytes of storage accesses', deps: 'dependencies' };
 const label = (column) => LABELS[column] ?? column.replace(/_ps$/, '').replaceAll('_', ' ');
 
+const cut = (value) => (value.length > LONGEST ? `${value.slice(0, LONGEST)} …` : value);
+
 const section = (title, ...children) => el('section', {}, el('h2', {}, title), ...children);
 
 /** traceView returns the view of a row of the catalogue. It fills in what it reads of the store as it arrives. */
 export function traceView(set, columns, row, back) {
   const store = el('div', {}, el('p', { role: 'status' }, 'Reading the store …'));
   const view = el('article', {}, el('p', {}, el('a', { href: back }, 'All traces')),
-    el('h2', { tabindex: -1, id: 'trace' }, text(row.trace)), row.title ? el('p', { class: 'lead' }, text(row.title)) : '');
+    el('h2', { tabindex: -1, id: 'trace' }, text(row.trace)), row.title ? el('p', { class: 'lead' }, text(cut(row.title))) : '');
   let url;
   try {
     url = inSet(set, row.path);
@@ -52,7 +57,7 @@ function get(url, row) {
 
 function facts(columns, row) {
   const values = columns.filter((c) => !['trace', 'title'].includes(c)).map((c) => {
-    const value = show(c, row[c]);
+    const value = cut(show(c, row[c]));
     return [el('dt', {}, label(c)), el('dd', { title: exact(c, row[c]) || undefined },
       /^(path|command|(content_)?sha256)$/.test(c) ? el('code', {}, value) : text(value))];
   });
@@ -104,10 +109,10 @@ async function fillCounts(place, store) {
 }
 
 function subkinds(kinds) {
-  return section('Bytes and time by kind', table('Sums over all ranks', [
+  return section('Bytes and time by kind', pages(kinds, PAGE, 'kinds', (part) => table('Sums over all ranks', [
     { name: 'kind', text: true, of: (k) => (k.subkind ? `${k.kind} (${k.subkind})` : k.kind) },
     { name: 'ops', of: (k) => count(k.ops) }, { name: 'bytes', of: (k) => size(k.bytes), title: (k) => exact('bytes', k.bytes) },
-    { name: 'time', of: (k) => time(k.time), title: (k) => exact('_ps', k.time) }], kinds));
+    { name: 'time', of: (k) => time(k.time), title: (k) => exact('_ps', k.time) }], part)));
 }
 
 function ranks(all) {
@@ -129,7 +134,7 @@ const ZERO = (v) => v === null || v === undefined || v === '' || v === 0 || v ==
 async function fillOps(place, store) {
   const ops = await firstOps(store, FIRST);
   const used = store.columns.filter((c) => !['rank', 'kind', 'subkind', 'deps', 'start_deps'].includes(c) && ops.some((op) => !ZERO(op[c])));
-  const waits = (list, op) => list.map((d) => op.op - Number(d)).join(' ') || '–';
+  const waits = (list, op) => list.slice(0, MOST).map((d) => op.op - Number(d)).join(' ') + (list.length > MOST ? ' …' : '') || '–';
   const columns = [{ name: 'rank', of: (op) => String(op.rank) }, { name: 'op', of: (op) => String(op.op) },
     { name: 'kind', text: true, of: (op) => (op.subkind ? `${op.kind} (${op.subkind})` : op.kind) },
     ...used.filter((c) => c !== 'attrs').map(column),
@@ -144,16 +149,17 @@ function column(c) {
   const isText = c === 'name' || c === 'attrs';
   const of = (op) => {
     const value = op[c];
-    if (isText) return String(value ?? '–').slice(0, 300);
-    return Array.isArray(value) || !/(_ps|^bytes|_bytes|flops)$/.test(c) ? String(value ?? '–') : ZERO(value) ? '–' : show(c, value);
+    if (isText) return cut(String(value ?? '–'));
+    if (Array.isArray(value)) return cut(value.slice(0, MOST).join(' '));
+    return !/(_ps|^bytes|_bytes|flops)$/.test(c) ? String(value ?? '–') : ZERO(value) ? '–' : show(c, value);
   };
   return { name: c.replace(/_ps$/, '').replaceAll('_', ' '), text: isText, of, title: (op) => exact(c, op[c]) };
 }
 
 function provenance(store) {
-  const steps = store.provenance.map((s) => el('li', {},
+  const steps = store.provenance.slice(0, MOST).map((s) => el('li', {},
     el('p', {}, text(`${s.program} ${s.version}`), s.seed === undefined || s.seed === null ? '' : `, seed ${s.seed}`),
-    el('pre', {}, s.command.map(quote).join(' ')),
+    el('pre', {}, cut(s.command.map(quote).join(' '))),
     s.inputs.length ? el('details', {}, el('summary', {}, s.inputs.length === 1 ? '1 input' : `${s.inputs.length} inputs`),
       table('Inputs of this step', [{ name: 'name', text: true, of: (i) => i.name }, { name: 'SHA-256', text: true, of: (i) => el('code', {}, i.sha256) }],
         s.inputs.slice(0, 1000))) : ''));
@@ -174,6 +180,6 @@ function metadata(store) {
   const seen = ['tracedag.comms', 'tracedag.provenance', 'tracedag.digest'];
   const values = [['created by', store.metadata.created_by ?? '–'], ['row groups', count(store.metadata.row_groups.length)],
     ['rows', count(store.rows)], ['columns', store.columns.join(', ')],
-    ...[...store.values].filter(([key]) => !seen.includes(key)).map(([key, value]) => [key, value.length > 2000 ? `${value.slice(0, 2000)} …` : value])];
+    ...[...store.values].filter(([key]) => !seen.includes(key)).map(([key, value]) => [key, cut(value)])].slice(0, MOST);
   return section('Metadata', el('dl', {}, values.map(([key, value]) => [el('dt', {}, text(key)), el('dd', {}, text(value))])));
 }
