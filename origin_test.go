@@ -53,8 +53,10 @@ func TestFlagsOfTraces(t *testing.T) {
 	common := "max-memory quiet verbose"
 	want := map[string]string{
 		"tracegen": common + " approx lowered no-sync output record-paths report strict to",
-		"traceconv": common + " approx jobs lowered no-sync output record-paths report shard shard-base shards strict to" +
-			" all-or-nothing bump citation creator croissant date description exclude frictionless include kaggle keyword" +
+		"traceconv": common + " approx jobs lowered no-sync output record-paths report shard shard-base shards " +
+			"strict to" +
+			" all-or-nothing bump citation creator croissant date description exclude frictionless include kaggle " +
+			"keyword" +
 			" license meta meta-template name no-wait partition publish remove replace set-version tag url",
 		"tracecat": common,
 		"simulate": common + " lowered shard shard-base shards",

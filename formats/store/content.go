@@ -15,9 +15,9 @@ import (
 
 // ContentSHA256 returns the digest of the ops of a trace in hexadecimal, which does not depend on the trace's encoding:
 // a store has that of the trace in memory, whatever its compression, row groups and schema version. It is the SHA-256
-// of the name of each column, a zero byte and the SHA-256 of the column's values, in the order of [Columns], and then of
-// "ranks", a zero byte and the number of ranks. docs/reference/store.md specifies the bytes of values. Metadata such as
-// communicators and nodes are not part of it. The trace is read once, batch by batch.
+// of the name of each column, a zero byte and the SHA-256 of the column's values, in the order of [Columns], and then
+// of "ranks", a zero byte and the number of ranks. docs/reference/store.md specifies the bytes of values. Metadata such
+// as communicators and nodes are not part of it. The trace is read once, batch by batch.
 func ContentSHA256(s dag.Source) (string, error) {
 	h, err := s.Header()
 	if err != nil {

@@ -56,8 +56,8 @@ func footerSum(footer []byte, offset int64, index int) uint32 {
 	return crc32.Update(sum, castagnoli, footer[index+sumDigits:])
 }
 
-// appendFooter appends the end of a file, which begins at an offset of the file. sums has the checksums of the chunks as
-// the digest has them.
+// appendFooter appends the end of a file, which begins at an offset of the file. sums has the checksums of the chunks
+// as the digest has them.
 func appendFooter(dst []byte, offset int64, groups []parquet.RowGroup, keys []parquet.KeyValue, sums string) []byte {
 	keys = append(slices.Clip(keys), parquet.KeyValue{Key: keyDigest, Value: digestAlgorithm + " " + noSum + sums})
 	start := len(dst)

@@ -54,8 +54,8 @@ type Made struct {
 	From   *OpenTrace  // the only trace read; nil: none, or several
 }
 
-// Provenance returns the entry of this program for a trace that it writes, which depends on the trace alone; see package
-// origin.
+// Provenance returns the entry of this program for a trace that it writes, which depends on the trace alone; see
+// package origin.
 func (p *Program) Provenance(m Made, f *WriteFlags) dag.Provenance {
 	line := origin.Command{
 		Program: p.name, Words: m.Words, Flags: f.flags, Inputs: m.Files, Paths: p.recordsPaths,

@@ -241,8 +241,8 @@ func (t *OpenTrace) Seed() *int64 {
 	return &seed
 }
 
-// Inputs returns the name and digest of each file read; see [tracefile.Opened.Inputs]. A program that writes traces gets
-// the names of their provenance.
+// Inputs returns the name and digest of each file read; see [tracefile.Opened.Inputs]. A program that writes traces
+// gets the names of their provenance.
 func (t *OpenTrace) Inputs() ([]dag.Input, error) {
 	inputs, err := t.Opened.Inputs()
 	if err != nil || !t.p.recordsOrigin {

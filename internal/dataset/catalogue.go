@@ -184,7 +184,8 @@ func ReadCatalogue(file string, data []byte) (rows []Row, err error) {
 	for i := range footer.Groups {
 		g := &footer.Groups[i]
 		if limit := min(int64(len(data)), maxRows) - int64(len(rows)); g.Rows < 0 || g.Rows > limit {
-			return nil, fmt.Errorf("row group %d: %d rows do not fit into a catalogue of %d bytes", i, g.Rows, len(data))
+			return nil, fmt.Errorf("row group %d: %d rows do not fit into a catalogue of %d bytes", i, g.Rows,
+				len(data))
 		}
 		first := len(rows)
 		rows = append(rows, make([]Row, g.Rows)...)

@@ -53,7 +53,8 @@ func hostileSet() *Set {
 	s.Meta.Title = "a | b\\ `c` <b> # *d* : \"'[x](y) <!-- mine -->"
 	s.Meta.Description = "First.\n\n<!-- mine -->\n```\n  ~~~\n---\n> ```x\n\ttab <script>x</script>"
 	s.Meta.Citation = "@misc{x,\n\n  title={<!-- /mine -->}}\n<!-- mine -->"
-	s.Meta.Keywords = []string{"no", "1e3", "- x", "a: b", "#c", "null", "'", "\"", "é\u00a0ü", "2026-01-01", "{a}", "e0"}
+	s.Meta.Keywords = []string{"no", "1e3", "- x", "a: b", "#c", "null", "'", "\"", "é\u00a0ü", "2026-01-01", "{a}",
+		"e0"}
 	s.Meta.Creators[0].Name = "A | B\u200d"
 	s.Rows[0].Workload = "a|b"
 	s.Rows[1].License, s.Rows[1].BytesSent = "other", nil
@@ -227,7 +228,8 @@ func TestCroissantExample(t *testing.T) {
 		s.CroissantVersion = version
 		want, _, _ := strings.Cut(string(text), `"recordSet": [`)
 		got, _, _ := strings.Cut(string(Croissant(s)), `"recordSet": [`)
-		want = strings.NewReplacer("One row a trace.", "One row per trace.", "one row an op.", "one row per op.").Replace(want)
+		want = strings.NewReplacer("One row a trace.", "One row per trace.", "one row an op.",
+			"one row per op.").Replace(want)
 		if got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", version, got, want)
 		}

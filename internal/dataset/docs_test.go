@@ -13,7 +13,8 @@ const page = "../../docs/reference/datasets.md"
 
 // uses are the meaning and the uses of the keys of metadata, for the table of the documentation.
 var uses = map[string][3]string{ // value, default, use
-	"name":        {"`a-z`, `0-9`, `-`, `.`, `_`, `/`; at most 100 characters", "that of the folder", "`name` of Croissant and Frictionless"},
+	"name": {"`a-z`, `0-9`, `-`, `.`, `_`, `/`; at most 100 characters", "that of the folder",
+		"`name` of Croissant and Frictionless"},
 	"title":       {"a line", "", "heading of the card; `alternateName` of Croissant"},
 	"description": {"paragraphs", "", "card, Croissant, Frictionless, Kaggle"},
 	"license":     {"SPDX identifier, or `other`", "", "all descriptions; `LICENSE`"},

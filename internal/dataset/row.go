@@ -1,7 +1,7 @@
 package dataset
 
-// Row describes a trace of a set: a row of catalogue.parquet. Times are in picoseconds and sizes in bytes. A nil pointer
-// is NULL: the value is absent, or a sum of at least 2^63.
+// Row describes a trace of a set: a row of catalogue.parquet. Times are in picoseconds and sizes in bytes. A nil
+// pointer is NULL: the value is absent, or a sum of at least 2^63.
 type Row struct {
 	Trace         string
 	Path          string // of the store, relative to the set, with slashes
@@ -51,7 +51,8 @@ var fields = []field{
 	{"trace", "name of the trace, unique in the set", func(r *Row) any { return &r.Trace }},
 	{"path", "path of the store in the set", func(r *Row) any { return &r.Path }},
 	{"sha256", "SHA-256 of the store", func(r *Row) any { return &r.SHA256 }},
-	{"content_sha256", "SHA-256 of the ops, independent of their encoding", func(r *Row) any { return &r.ContentSHA256 }},
+	{"content_sha256", "SHA-256 of the ops, independent of their encoding",
+		func(r *Row) any { return &r.ContentSHA256 }},
 	{"bytes", "size of the store in bytes", func(r *Row) any { return &r.Bytes }},
 	{"store_version", "schema version of the store", func(r *Row) any { return &r.StoreVersion }},
 	{"title", "title of the trace", func(r *Row) any { return &r.Title }},
@@ -70,7 +71,8 @@ var fields = []field{
 	{"ios", "number of storage accesses", func(r *Row) any { return &r.IOs }},
 	{"messages", "number of messages", func(r *Row) any { return &r.Messages }},
 	{"bytes_sent", "bytes of all sends", func(r *Row) any { return &r.BytesSent }},
-	{"bytes_collective", "bytes that all ranks contribute to collectives", func(r *Row) any { return &r.BytesCollective }},
+	{"bytes_collective", "bytes that all ranks contribute to collectives",
+		func(r *Row) any { return &r.BytesCollective }},
 	{"bytes_mem", "bytes of all memory accesses", func(r *Row) any { return &r.BytesMem }},
 	{"bytes_io", "bytes of all storage accesses", func(r *Row) any { return &r.BytesIO }},
 	{"calc_ps", "sum of compute time over all ranks, in picoseconds", func(r *Row) any { return &r.CalcPS }},

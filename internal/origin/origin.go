@@ -131,8 +131,8 @@ func isFile(f *pflag.Flag) bool {
 	return strings.EqualFold(name, "file")
 }
 
-// Names returns the files of one trace by the names of an entry: the base name of a file, preceded by that of its folder
-// if the trace has several files in it. The files are in the order of their names, in which numbers ascend.
+// Names returns the files of one trace by the names of an entry: the base name of a file, preceded by that of its
+// folder if the trace has several files in it. The files are in the order of their names, in which numbers ascend.
 func Names(inputs []dag.Input) []dag.Input {
 	named := names(inputs, folder)
 	slices.SortStableFunc(named, func(a, b dag.Input) int { return natural(a.Name, b.Name) })

@@ -21,7 +21,8 @@ func (p *publication) decide() error {
 		}
 	}
 	slices.SortFunc(found, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.digest, b.digest), cmp.Compare(a.input.Path, b.input.Path))
+		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.digest, b.digest), cmp.Compare(a.input.Path,
+			b.input.Path))
 	})
 	published := make(map[string][]*dataset.Row) // by content
 	if p.before != nil {
@@ -124,7 +125,8 @@ func (p *publication) name(fresh []*candidate) {
 		case taken[c.base] && p.o.Replace && sharing[c.base] == 1:
 			c.row.Trace, c.status = c.base, Replaced
 		case taken[c.base]:
-			c.fail(fmt.Errorf("%s: the set has another trace called %s; replace it with --replace, or name this one with "+
+			c.fail(fmt.Errorf("%s: the set has another trace called %s; replace it with --replace, or name this one "+
+				"with "+
 				"--name", c.input.Path, c.base))
 		case i > 0 && fresh[i-1].base == c.base:
 			later = append(later, c)

@@ -36,9 +36,9 @@ type finder struct {
 }
 
 // Find returns the inputs that the arguments name, sorted by path: files, the traces in folders and below, and those
-// that match a pattern. Hidden files and folders, and the set's folder, are skipped. A link is followed if it was named,
-// or if it leads to a file in the named folders. include and exclude are patterns of base names or of paths relative to
-// the named folder; they apply to files in folders.
+// that match a pattern. Hidden files and folders, and the set's folder, are skipped. A link is followed if it was
+// named, or if it leads to a file in the named folders. include and exclude are patterns of base names or of paths
+// relative to the named folder; they apply to files in folders.
 func (o *Options) find() ([]Input, error) {
 	f := &finder{ctx: o.Context, formats: o.Formats, from: o.From, include: o.Include, exclude: o.Exclude,
 		seen: make(map[string]bool)}

@@ -42,7 +42,8 @@ func NameOf(text string) string {
 // CheckName returns an error unless NameOf would not change the name.
 func CheckName(name string) error {
 	if want := NameOf(name); name != want {
-		return fmt.Errorf("expected a name of the letters a to z, digits, '.', '_' and '-' that begins with a letter, at "+
+		return fmt.Errorf("expected a name of the letters a to z, digits, '.', '_' and '-' that begins with a "+
+			"letter, at "+
 			"most %d characters, found %q; such a name is %q", maxName, name, want)
 	}
 	return nil
@@ -68,7 +69,8 @@ func checkPartition(keys []string, columns []dataset.Column) error {
 		case key != NameOf(key) || strings.ContainsAny(key, ".-"):
 			return fmt.Errorf("partition key %q: expected %s or the key of a tag, of letters, digits and '_'", key,
 				strings.Join(partitionKeys, ", "))
-		case key == "trace" || key != "ranks" && slices.ContainsFunc(columns, func(c dataset.Column) bool { return c.Name == key }):
+		case key == "trace" || key != "ranks" && slices.ContainsFunc(columns,
+			func(c dataset.Column) bool { return c.Name == key }):
 			return fmt.Errorf("partition key %q: the stores have a column of this name; name the tag otherwise", key)
 		case slices.Contains(keys[:i], key):
 			return fmt.Errorf("partition key %q: expected it once, found it twice", key)

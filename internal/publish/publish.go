@@ -38,15 +38,16 @@ type Options struct {
 	Kaggle       string            // OWNER/SLUG: write dataset-metadata.json, also if the set has none
 	Today        string            // date of a first publication, YYYY-MM-DD
 
-	Remove       []string // names of traces to remove
-	Replace      bool     // replace traces of the same name with other content
-	SkipExisting bool     // skip inputs whose digest is that of a trace in the set, and traces in the set by other names
-	AllOrNothing bool     // publish nothing if an input fails
-	Strict       bool     // fail if a file in a folder is no trace
-	DryRun       bool     // change nothing
-	NoWait       bool     // fail if another process publishes the set
-	NoSync       bool     // do not flush files to the disk
-	Jobs         int      // inputs converted concurrently
+	Remove  []string // names of traces to remove
+	Replace bool     // replace traces of the same name with other content
+	// skip inputs whose digest is that of a trace in the set, and traces in the set by other names
+	SkipExisting bool
+	AllOrNothing bool // publish nothing if an input fails
+	Strict       bool // fail if a file in a folder is no trace
+	DryRun       bool // change nothing
+	NoWait       bool // fail if another process publishes the set
+	NoSync       bool // do not flush files to the disk
+	Jobs         int  // inputs converted concurrently
 
 	Converter
 	Warn, Explain func(message string, args ...any)
@@ -99,9 +100,9 @@ type Result struct {
 // ErrFailed is wrapped by the error of Run if inputs failed; Result.Outcomes has their errors.
 var ErrFailed = errors.New("inputs failed")
 
-// Run adds traces to a set, which it creates if it is missing, removes traces, and updates the set's metadata. A process
-// that is killed at any moment leaves the old or the new set, once Run or [Repair] was called again. Equal sets have
-// equal bytes, whatever the order in which their traces were added.
+// Run adds traces to a set, which it creates if it is missing, removes traces, and updates the set's metadata. A
+// process that is killed at any moment leaves the old or the new set, once Run or [Repair] was called again. Equal sets
+// have equal bytes, whatever the order in which their traces were added.
 func Run(o *Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -273,7 +274,8 @@ func (p *publication) each(do func(i int, c *candidate)) error {
 			c.fail(format.FileErrorf(c.input.Path, "unknown format; name the format with --from, one of %v",
 				p.o.Formats.Readable().Names()))
 		case p.o.Strict:
-			c.fail(format.FileErrorf(c.input.Path, "the file is no trace in a known format; omit --strict, or --exclude it"))
+			c.fail(format.FileErrorf(c.input.Path,
+				"the file is no trace in a known format; omit --strict, or --exclude it"))
 		default:
 			c.status = NoTrace
 			p.o.Explain("%s: no trace in a known format", c.input.Path)

@@ -83,8 +83,9 @@ func options(t *testing.T, folder string, inputs ...string) *Options {
 			t.Fatal(err)
 		}
 	}
-	return &Options{Context: t.Context(), Folder: folder, Formats: formats.All, Inputs: inputs, Metadata: m, NoSync: true,
-		Today: "2026-11-01", Jobs: 2, Converter: readWrite{}, Warn: t.Logf, Explain: t.Logf}
+	return &Options{Context: t.Context(), Folder: folder, Formats: formats.All, Inputs: inputs, Metadata: m,
+		NoSync: true,
+		Today:  "2026-11-01", Jobs: 2, Converter: readWrite{}, Warn: t.Logf, Explain: t.Logf}
 }
 
 // mustRun publishes without an error.
@@ -252,7 +253,8 @@ func TestReplaceAndRemove(t *testing.T) {
 	writeTrace(t, a, 3)
 	before := content(t, set)
 	r, err := Run(options(t, set, a))
-	if !errors.Is(err, ErrFailed) || r.Outcomes[0].Err == nil || !strings.Contains(r.Outcomes[0].Err.Error(), "--replace") {
+	if !errors.Is(err, ErrFailed) || r.Outcomes[0].Err == nil || !strings.Contains(r.Outcomes[0].Err.Error(),
+		"--replace") {
 		t.Errorf("another trace of the same name: %v, %+v", err, r)
 	}
 	if !reflect.DeepEqual(before, content(t, set)) {
@@ -359,7 +361,8 @@ func TestOptions(t *testing.T) {
 	a, b := writeTrace(t, filepath.Join(dir, "a.goal"), 1), writeTrace(t, filepath.Join(dir, "b.goal"), 2)
 	set := filepath.Join(dir, "set")
 	o := options(t, set, a)
-	o.Tags, o.Name, o.Croissant, o.Frictionless, o.Kaggle = []string{"site=North", "workload=my app"}, "first", "1.1", true,
+	o.Tags, o.Name, o.Croissant, o.Frictionless, o.Kaggle = []string{"site=North", "workload=my app"}, "first", "1.1",
+		true,
 		"owner/test-traces"
 	o.Partition = []string{"ranks", "workload", "site"}
 	mustRun(t, o)
@@ -465,8 +468,10 @@ func TestVerifyConsistent(t *testing.T) {
 	}
 	rows := catalogueOf(t, set)
 	for _, change := range []func(r *dataset.Row){
-		func(r *dataset.Row) { r.Ops++ }, func(r *dataset.Row) { *r.CalcPS++ }, func(r *dataset.Row) { r.License = "MIT" },
-		func(r *dataset.Row) { r.Title = "x" }, func(r *dataset.Row) { r.Command = "rm" }, func(r *dataset.Row) { r.Bytes++ },
+		func(r *dataset.Row) { r.Ops++ }, func(r *dataset.Row) { *r.CalcPS++ },
+		func(r *dataset.Row) { r.License = "MIT" },
+		func(r *dataset.Row) { r.Title = "x" }, func(r *dataset.Row) { r.Command = "rm" },
+		func(r *dataset.Row) { r.Bytes++ },
 		func(r *dataset.Row) { r.Measured = true }, func(r *dataset.Row) { r.Tags = []string{"a=b"} },
 		func(r *dataset.Row) { r.Workload = "other" }, func(r *dataset.Row) { r.BytesSent = nil },
 	} {
@@ -538,7 +543,8 @@ func TestRecovery(t *testing.T) {
 			writeFile(t, filepath.Join(state, commitName), "")
 			want = after
 		}
-		if found := findings(t, set); !slices.ContainsFunc(found, func(f Finding) bool { return f.Path == stateFolder }) {
+		if found := findings(t, set); !slices.ContainsFunc(found,
+			func(f Finding) bool { return f.Path == stateFolder }) {
 			t.Errorf("%d files placed: an interrupted change is not found: %v", placed, found)
 		}
 		if repaired, err := Repair(set); !repaired || err != nil {
@@ -595,7 +601,8 @@ func FuzzNameOf(f *testing.F) {
 		name := NameOf(text)
 		valid := func(name string) {
 			if CheckName(name) != nil || len(name) > maxName || name == "" || name[0] < 'a' || name[0] > 'z' ||
-				strings.Contains(name, "..") || strings.HasSuffix(name, ".") || bytes.ContainsAny([]byte(name), "/\\=% ") {
+				strings.Contains(name, "..") || strings.HasSuffix(name, ".") || bytes.ContainsAny([]byte(name),
+				"/\\=% ") {
 				t.Errorf("%q became %q", text, name)
 			}
 		}
@@ -612,8 +619,10 @@ func FuzzNameOf(f *testing.F) {
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	join := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-	for _, name := range []string{"raw/a.goal", "raw/.hidden.goal", "raw/.git/b.goal", "raw/sub/c.goal", "raw/sub/d.txt",
-		"raw/ranks/e.0.et", "raw/ranks/e.1.et", "raw/mixed/f.0.et", "raw/mixed/f.1.et", "raw/mixed/g.goal", "outside.goal"} {
+	for _, name := range []string{"raw/a.goal", "raw/.hidden.goal", "raw/.git/b.goal", "raw/sub/c.goal",
+		"raw/sub/d.txt",
+		"raw/ranks/e.0.et", "raw/ranks/e.1.et", "raw/mixed/f.0.et", "raw/mixed/f.1.et", "raw/mixed/g.goal",
+		"outside.goal"} {
 		writeFile(t, join(name), "num_ranks 1\n")
 	}
 	set := join("raw/set")
@@ -634,12 +643,14 @@ func TestFind(t *testing.T) {
 		}
 		return names
 	}
-	all := []string{"raw/a.goal", "raw/inside.goal", "raw/mixed/f.0.et", "raw/mixed/g.goal", "raw/ranks", "raw/sub/c.goal",
+	all := []string{"raw/a.goal", "raw/inside.goal", "raw/mixed/f.0.et", "raw/mixed/g.goal", "raw/ranks",
+		"raw/sub/c.goal",
 		"raw/sub/d.txt"}
 	if got := found(options(t, set, join("raw"))); !slices.Equal(got, all) {
 		t.Errorf("found %v, expected %v", got, all)
 	}
-	if got := found(options(t, set, join("raw"), join("raw/a.goal"), join("raw/link.goal"), join("raw/*.goal"))); !slices.Equal(got,
+	if got := found(options(t, set, join("raw"), join("raw/a.goal"), join("raw/link.goal"),
+		join("raw/*.goal"))); !slices.Equal(got,
 		slices.Sorted(slices.Values(append([]string{"raw/link.goal", "raw/dangling.goal"}, all...)))) {
 		t.Errorf("found %v", got)
 	}

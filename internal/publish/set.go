@@ -82,7 +82,8 @@ func Catalogue(folder string) ([]dataset.Row, error) {
 		case !dataset.SafePath(r.Path):
 			return nil, fmt.Errorf("%s: row %d: expected a path inside the set, found %.200q", name, i, r.Path)
 		case i > 0 && rows[i-1].Trace >= r.Trace:
-			return nil, fmt.Errorf("%s: row %d: expected traces in ascending order, found %q after %q", name, i, r.Trace,
+			return nil, fmt.Errorf("%s: row %d: expected traces in ascending order, found %q after %q", name, i,
+				r.Trace,
 				rows[i-1].Trace)
 		}
 	}
@@ -204,8 +205,8 @@ func hexDigest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestOf returns the digest of the files of a trace: that of the only one, or the SHA-256 of the digests of several in
-// hexadecimal, each followed by a line feed.
+// digestOf returns the digest of the files of a trace: that of the only one, or the SHA-256 of the digests of several
+// in hexadecimal, each followed by a line feed.
 func digestOf(inputs []dag.Input) string {
 	if len(inputs) == 1 {
 		return inputs[0].SHA256

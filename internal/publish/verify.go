@@ -148,7 +148,8 @@ func (v *verification) compareNames(listed []dataset.File, present []string) {
 			v.find(f.Path, "missing")
 		}
 	}
-	for _, path := range []string{dataset.CatalogueName, dataset.MetadataName, dataset.CroissantName, dataset.CardName} {
+	for _, path := range []string{dataset.CatalogueName, dataset.MetadataName, dataset.CroissantName,
+		dataset.CardName} {
 		if v.manifest[path].Path == "" && !there[path] {
 			v.find(path, "missing, also in %s", dataset.ManifestName)
 		}
@@ -189,7 +190,7 @@ func (v *verification) readMetadata() {
 	meta, err := dataset.ParseMetadata(v.path(dataset.MetadataName), text)
 	if err == nil {
 		if err = meta.Validate(); err != nil {
-			err, _, _ = cutExample(err)
+			err = withoutExample(err)
 		}
 	}
 	if err != nil {
@@ -199,10 +200,10 @@ func (v *verification) readMetadata() {
 	v.meta = meta
 }
 
-// cutExample returns the first paragraph of an error of [dataset.Metadata.Validate] on one line.
-func cutExample(err error) (short error, rest string, found bool) {
-	text, rest, found := strings.Cut(err.Error(), "\nWrite them")
-	return errors.New(strings.Join(strings.Fields(text), " ")), rest, found
+// withoutExample returns an error of [dataset.Metadata.Validate] on one line, without the example of a file.
+func withoutExample(err error) error {
+	text, _, _ := strings.Cut(err.Error(), "\nWrite them")
+	return errors.New(strings.Join(strings.Fields(text), " "))
 }
 
 // resource is a file that croissant.json describes.

@@ -208,7 +208,8 @@ func copyTo(from, to string) error {
 func (p *publication) describeSet() (files []dataset.File, err error) {
 	catalogue := dataset.AppendCatalogue(nil, p.rows)
 	s := &dataset.Set{Meta: p.meta, Rows: p.rows, StoreColumns: storeColumns(), CroissantVersion: p.o.Croissant,
-		Catalogue: dataset.File{Path: dataset.CatalogueName, Bytes: int64(len(catalogue)), SHA256: hexDigest(catalogue)}}
+		Catalogue: dataset.File{Path: dataset.CatalogueName, Bytes: int64(len(catalogue)),
+			SHA256: hexDigest(catalogue)}}
 	kaggle := p.o.Kaggle
 	if p.before != nil {
 		if s.CroissantVersion == "" {
@@ -284,7 +285,8 @@ func (p *publication) stageChanged(path string, data []byte) (dataset.File, erro
 		return file, nil
 	}
 	if now != nil && p.before == nil && path != dataset.LicenseName && !bytes.Contains(now, []byte("<!-- mine -->")) {
-		return file, fmt.Errorf("%s: expected a new set, found a file of this name that is not of a set; move it, or use "+
+		return file, fmt.Errorf("%s: expected a new set, found a file of this name that is not of a set; move it, or "+
+			"use "+
 			"another folder", filepath.Join(p.o.Folder, path))
 	}
 	p.result.Changed = true
@@ -315,7 +317,8 @@ func (p *publication) others(own []dataset.File) (others []dataset.File, err err
 		case strings.HasPrefix(path, dataset.TracesName+"/"):
 			return nil, fmt.Errorf("%s: expected only the stores of the catalogue in this folder; move the file", full)
 		case !dataset.SafePath(path):
-			return nil, fmt.Errorf("%s: expected a name without control characters, ':' and '\\'; rename the file", full)
+			return nil, fmt.Errorf("%s: expected a name without control characters, ':' and '\\'; rename the file",
+				full)
 		}
 		size, digest, err := digestFile(full)
 		if err != nil {

@@ -204,7 +204,8 @@ func (r *Setup) lower(l *Loaded, trace *dag.Trace) (dag.Source, error) {
 	if err == nil && (r.Options.Timeline.File != "" || r.Options.CriticalPath) {
 		l.Collectives, err = collective.NamesOf(lowered)
 	}
-	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.Options.Timeline.File == "" && !r.Options.CriticalPath &&
+	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.Options.Timeline.File == "" &&
+		!r.Options.CriticalPath &&
 		!r.Options.Alone {
 		return lowered, err
 	}

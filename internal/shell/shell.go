@@ -11,8 +11,8 @@ import (
 // plain are the characters that a shell reads as they are.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,=@%"
 
-// Quote returns a word in the quotes that a POSIX shell needs to read it as one word, in single quotes where possible. A
-// word with control characters or invalid UTF-8 gets the form $'...' of POSIX.1-2024, which has no line ends.
+// Quote returns a word in the quotes that a POSIX shell needs to read it as one word, in single quotes where possible.
+// A word with control characters or invalid UTF-8 gets the form $'...' of POSIX.1-2024, which has no line ends.
 func Quote(word string) string {
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word

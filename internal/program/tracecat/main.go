@@ -36,8 +36,8 @@ func New(p *cli.Program) *cobra.Command {
 
 FILE is a trace in any format that can be read, compressed or not, the folder of a trace of many files, or that of a
 published set; the default is standard input. Lists have tab-separated columns below a line of headings; "-" is an
-absent field. Dependencies are numbers of ops of the same rank. --json prints one object for the summary and one per line of a list, with times in
-picoseconds and sizes in bytes; it may omit zero and empty fields.`,
+absent field. Dependencies are numbers of ops of the same rank. --json prints one object for the summary and one per
+line of a list, with times in picoseconds and sizes in bytes; it may omit zero and empty fields.`,
 		Example: `  tracecat x.parquet
   tracecat --stats --json x.goal | jq .stats.messages
   tracecat --ops --rank 0,4-7 --kind send --head 20 x.bin

@@ -70,7 +70,8 @@ func (v *view) listSet(p *cli.Program, folder string, flags cli.ReadFlags) error
 
 // storesOf returns the stores in the folder of stores of a set.
 func storesOf(folder string) (stores []string, err error) {
-	err = filepath.WalkDir(filepath.Join(folder, dataset.TracesName), func(name string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(filepath.Join(folder, dataset.TracesName), func(name string, e fs.DirEntry,
+		err error) error {
 		if err == nil && !e.IsDir() && strings.HasSuffix(name, ".parquet") {
 			stores = append(stores, name)
 		}
@@ -94,7 +95,8 @@ func writeRows(w io.Writer, rows []dataset.Row) error {
 			title = textOf(r.Title)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%v\t%s\t%s\n", plain(r.Trace), plain(r.Workload),
-			plain(r.SourceFormat), r.Ranks, r.Ops, r.Messages, sent, dag.Time(r.CriticalPathPS), plain(r.License), title)
+			plain(r.SourceFormat), r.Ranks, r.Ops, r.Messages, sent, dag.Time(r.CriticalPathPS), plain(r.License),
+			title)
 	}
 	return table.Flush()
 }

@@ -67,7 +67,8 @@ func (s *publishing) register(cmd *cobra.Command) {
 	}
 	flags.StringArrayVar(&o.Tags, "tag", nil, "tag of the added traces, `KEY=VALUE`; may be repeated")
 	flags.StringVar(&o.Name, "name", "", "`name` of the only input in the set")
-	flags.StringArrayVar(&o.Include, "include", nil, "publish files in folders that match the `pattern`; may be repeated")
+	flags.StringArrayVar(&o.Include, "include", nil,
+		"publish files in folders that match the `pattern`; may be repeated")
 	flags.StringArrayVar(&o.Exclude, "exclude", nil, "skip files in folders that match the `pattern`; may be repeated")
 	flags.StringSliceVar(&o.Partition, "partition", nil,
 		"folders of the stores, `keys` out of workload, format, ranks and tags (default workload)")
@@ -101,11 +102,11 @@ Inputs are files, folders, which are searched, and patterns. A set grows: a trac
 another trace of the same name needs --replace. The set has the same bytes whatever the order of the inputs. After a
 kill at any moment, the next --publish, or tracecat --verify --repair, restores the old set or completes the new one.
 
-The version of the set changes by --set-version or --bump: MAJOR if traces change or go, MINOR if traces are added, PATCH
-if only metadata change.`
+The version of the set changes by --set-version or --bump: MAJOR if traces change or go, MINOR if traces are added,
+PATCH if only metadata change.`
 
-// versionOfSet returns the arguments with --set-version for a --version that is followed by MAJOR.MINOR.PATCH, the name of
-// this key in metadata files.
+// versionOfSet returns the arguments with --set-version for a --version that is followed by MAJOR.MINOR.PATCH, the name
+// of this key in metadata files.
 func versionOfSet(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {

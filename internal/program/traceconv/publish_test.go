@@ -34,7 +34,8 @@ func TestPublish(t *testing.T) {
 		!strings.HasPrefix(got.Stdout, "name: new") {
 		t.Fatalf("template: %+v", got)
 	}
-	if got := clitest.Run(New, "--publish", "set/", "raw"); got.Status != 2 || !strings.Contains(got.Stderr, "license:") ||
+	if got := clitest.Run(New, "--publish", "set/", "raw"); got.Status != 2 || !strings.Contains(got.Stderr,
+		"license:") ||
 		!strings.Contains(got.Stderr, "--meta") {
 		t.Fatalf("without metadata: %+v", got)
 	}

@@ -24,7 +24,9 @@ var layers = []layer{
 		packages: []string{"internal/program/..."}},
 	{row: 3, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, " +
 		"exit codes, help",
-		packages: []string{"internal/cli/...", "internal/cluster", "internal/dataset", "internal/jobs", "internal/limit",
+		packages: []string{"internal/cli/...", "internal/cluster", "internal/dataset",
+			"internal/publish", "internal/jobs",
+			"internal/limit",
 			"internal/manual", "internal/provenance", "internal/study"}},
 	{row: 4, from: 20, to: 940, name: "formats", about: "front and back ends: Open, Read, Write, one folder per format",
 		packages: []string{"formats/..."}},
@@ -44,8 +46,9 @@ var layers = []layer{
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "no other packages of the module",
-		packages: []string{"docs", "internal/cpu", "internal/golden", "internal/par/...", "internal/profile",
-			"internal/report", "internal/stdout"}},
+		packages: []string{"docs", "internal/cpu", "internal/disk", "internal/golden", "internal/par/...",
+			"internal/profile",
+			"internal/report", "internal/shell", "internal/stdout"}},
 }
 
 // unseen lists packages that the image omits, because they are not part of a program.
