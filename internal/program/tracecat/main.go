@@ -22,6 +22,8 @@ type view struct {
 	filter   filter
 	terminal terminal
 	set      bool  // the argument is the folder of a published set
+	quick    bool  // check names and sizes of a set only
+	repair   bool  // finish or undo an interrupted publication
 	head     int64 // maximum number of lines; -1 for all
 }
 
@@ -98,6 +100,10 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	for _, name := range v.outputs.Plots.Register(flags) {
 		manual.InTopic(cmd, name, "plot")
 	}
+	flags.BoolVar(&v.quick, "quick", false, "--verify checks names and sizes only")
+	flags.BoolVar(&v.repair, "repair", false, "--verify first finishes or undoes an interrupted publication")
+	manual.InTopic(cmd, "quick", "sets")
+	manual.InTopic(cmd, "repair", "sets")
 	v.terminal.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv", "digest", "verify")
 	for _, name := range []string{"csv", "digest", "verify"} {
@@ -106,10 +112,22 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	manual.Section(cmd, "Output")
 	manual.Topic(cmd, manual.Group{Owner: "plot", Title: "pictures of traces", Page: report.PlotPage(true),
 		File: "docs/reference/plots.md"})
+	manual.Topic(cmd, manual.Group{Owner: "sets", Title: "published sets", Page: setsPage,
+		File: "docs/reference/datasets.md"})
 	read.Register(p, cmd)
 	p.AddFormats(cmd)
 	return cmd
 }
+
+// setsPage is the help of sets.
+const setsPage = `tracecat FOLDER prints the catalogue of a published set: a table, or all columns with --csv or --json.
+
+  tracecat set/
+  tracecat --json set/ | jq 'select(.ranks >= 64) | .path'
+  tracecat --verify set/
+
+--verify FOLDER reads every file of the set. It compares them with SHA256SUMS, every store with its row of the
+catalogue, and the description with the files, and prints a line per finding. The set may be on read-only media.`
 
 // checkFlags returns an error if the flags, or the number of files, do not fit the output.
 func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
@@ -120,6 +138,9 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	}
 	if err := v.checkReport(p, files); err != nil {
 		return err
+	}
+	if (v.quick || v.repair) && !v.verifies {
+		return cli.Usagef("--quick and --repair need --verify")
 	}
 	if v.diff && files != 2 {
 		return cli.Usagef("--diff compares two traces, found %d", files)

@@ -4,14 +4,19 @@ package tracecat
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/publish"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // printDigests prints the digest of the contents of each trace, in the form of sha256sum.
@@ -68,7 +73,10 @@ func (v *view) verify(p *cli.Program, names []string, flags cli.ReadFlags) error
 // verifyInput checks an input and returns the number of findings.
 func (v *view) verifyInput(p *cli.Program, out *bufio.Writer, name string, flags cli.ReadFlags) (int, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return 0, cli.Usagef("--verify: %s is a folder, expected a store", name)
+		return v.verifySet(p, out, name)
+	}
+	if v.quick || v.repair {
+		return 0, cli.Usagef("--quick and --repair are for published sets, %s is a file", name)
 	}
 	findings, err := verifyStore(p, name, flags, v.limit(mostFindings))
 	if err != nil {
@@ -105,4 +113,40 @@ func verifyStore(p *cli.Program, name string, flags cli.ReadFlags, most int) (fi
 		findings = append(findings, fmt.Sprintf("%d more errors; --check lists all", more))
 	}
 	return findings, nil
+}
+
+// verifySet checks a published set and returns the number of findings.
+func (v *view) verifySet(p *cli.Program, out *bufio.Writer, folder string) (int, error) {
+	if v.repair {
+		repaired, err := publish.Repair(folder)
+		if err != nil {
+			return 0, err
+		}
+		if repaired {
+			p.Info("%s: finished or undid the interrupted publication", folder)
+		}
+	}
+	progress := p.Progress("verifying", -1, "B")
+	checked, err := publish.Verify(folder, publish.VerifyOptions{
+		Context: p.Context(), Quick: v.quick, Jobs: runtime.GOMAXPROCS(0), Progress: progress.Add,
+	})
+	progress.Close()
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range checked.Findings[:v.limit(len(checked.Findings))] {
+		path := filepath.Join(folder, filepath.FromSlash(f.Path))
+		if _, err := fmt.Fprintf(out, "%s: %s\n", plain(path), plain(f.What)); err != nil {
+			return 0, err
+		}
+	}
+	findings := "no findings"
+	if n := len(checked.Findings); n == 1 {
+		findings = "1 finding"
+	} else if n > 1 {
+		findings = fmt.Sprintf("%d findings", n)
+	}
+	p.Info("%s: %d files, %s, %s; set %s", folder, checked.Files, units.FormatSize(checked.Bytes), findings,
+		cmp.Or(checked.Identity, "unknown"))
+	return len(checked.Findings), nil
 }

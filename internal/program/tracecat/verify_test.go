@@ -100,7 +100,7 @@ func TestVerify(t *testing.T) {
 		!strings.Contains(got.Stdout, "1 more errors") {
 		t.Errorf("%+v", got)
 	}
-	if got := clitest.Run(New, "--verify", "."); got.Status != 2 || !strings.Contains(got.Stderr, "is a folder") {
+	if got := clitest.Run(New, "--verify", "."); got.Status != 1 || !strings.Contains(got.Stderr, "expected a published set") {
 		t.Errorf("%+v", got)
 	}
 }
