@@ -53,8 +53,8 @@ func TestFlagsOfTraces(t *testing.T) {
 	common := "max-memory quiet verbose"
 	want := map[string]string{
 		"tracegen": common + " approx lowered no-sync output record-paths report strict to",
-		"traceconv": common + " approx jobs lowered no-sync output record-paths report shard shard-base shards " +
-			"strict to" +
+		"traceconv": common + " approx dry-run jobs lowered no-sync output record-paths report shard shard-base shards " +
+			"skip-existing strict to" +
 			" all-or-nothing bump citation creator croissant date description exclude frictionless include kaggle " +
 			"keyword" +
 			" license meta meta-template name no-wait partition publish remove replace set-version tag url",

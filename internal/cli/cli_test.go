@@ -693,3 +693,25 @@ func TestHelpOfOwners(t *testing.T) {
 		t.Errorf("--help none: exit status %d, stderr %q", got.Status, got.Stderr)
 	}
 }
+
+// TestFor checks that warnings about one of many inputs begin with its name.
+func TestFor(t *testing.T) {
+	var stderr bytes.Buffer
+	var warned []string
+	p := &cli.Program{Args: []string{"copy"}, Stderr: &stderr, Formats: formats.All}
+	q := p.For("a/x", func(message string) { warned = append(warned, message) })
+	q.Warn("schedgen: %d losses", 3)
+	q.Warn("a/x: odd")
+	q.Warn("a/x-0.txt:7: odd")
+	q.Info("out/x: lost: names")
+	want := []string{"a/x: schedgen: 3 losses", "a/x: odd", "a/x-0.txt:7: odd", "out/x: lost: names"}
+	if !slices.Equal(warned, want) || stderr.String() != "copy: warning: "+want[0]+"\ncopy: warning: "+want[1]+
+		"\ncopy: warning: "+want[2]+"\ncopy: "+want[3]+"\n" {
+		t.Errorf("warnings %q, stderr %q", warned, stderr.String())
+	}
+	p.Quiet = true
+	p.For("b", nil).Warn("nothing")
+	if strings.Contains(stderr.String(), "nothing") {
+		t.Error("-q prints warnings")
+	}
+}

@@ -21,7 +21,7 @@ const RankZero = tracefile.RankZero
 
 // Open opens the named input, "-" for standard input. Input.Digest requires digest to be set.
 func (p *Program) Open(name string, digest bool) (*Input, error) {
-	p.memory.Use(name)
+	p.limits().Use(name)
 	return tracefile.OpenInput(name, tracefile.Options{Stdin: p.Stdin, Digest: digest, Context: p.Context()})
 }
 

@@ -56,7 +56,9 @@ type Program struct {
 
 	Warned func(message string) // receives each warning, also with -q; nil: discard
 
-	name   string // of the root command
+	of     *Program // the program with many inputs, one of which this one works on; nil for others
+	input  string   // that input
+	name   string   // of the root command
 	output *output
 	ran    bool // the arguments were valid and a command began its work
 
@@ -126,8 +128,25 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 func (p *Program) Part(args []string, memory int64) *Program {
 	q := &Program{Args: args, Stdin: p.Stdin, Stdout: io.Discard, Stderr: p.Stderr, Formats: p.Formats,
 		Version: p.Version, Quiet: true, name: p.name, outputs: p.outputs, part: true}
-	q.memory.Join(&p.memory, memory)
+	q.memory.Join(p.limits(), memory)
 	return q
+}
+
+// For returns a program that works on one of many inputs for p. Its warnings begin with the name of the input, and warned
+// receives them and the messages about losses, also with -q.
+func (p *Program) For(input string, warned func(message string)) *Program {
+	return &Program{Args: p.Args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Formats: p.Formats,
+		Version: p.Version, Quiet: p.Quiet, Verbose: p.Verbose, Trouble: p.Trouble, Warned: warned, of: p, input: input,
+		name: p.name, output: p.output, outputs: p.outputs, part: true,
+		recordsOrigin: p.recordsOrigin, recordsPaths: p.recordsPaths}
+}
+
+// limits returns the limit of memory.
+func (p *Program) limits() *limit.Memory {
+	if p.of != nil {
+		return p.of.limits()
+	}
+	return &p.memory
 }
 
 // Try calls work, prints its error and returns the exit status for it. A panic is a failure.
@@ -208,16 +227,23 @@ func (p *Program) Error(format string, args ...any) {
 // Warn prints a warning, unless -q is set: the result may differ from the expected one. Its arguments are those of
 // fmt.Printf.
 func (p *Program) Warn(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if p.of != nil && !strings.HasPrefix(message, p.input) {
+		message = p.input + ": " + message
+	}
 	if p.Warned != nil {
-		p.Warned(fmt.Sprintf(format, args...))
+		p.Warned(message)
 	}
 	if !p.Quiet {
-		p.printf("warning: "+format, args...)
+		p.printf("warning: %s", message)
 	}
 }
 
 // Info prints a message that requires no action, such as a loss, unless -q is set.
 func (p *Program) Info(format string, args ...any) {
+	if p.of != nil && p.Warned != nil {
+		p.Warned(fmt.Sprintf(format, args...))
+	}
 	if !p.Quiet {
 		p.printf(format, args...)
 	}
@@ -241,6 +267,10 @@ func (p *Program) printf(format string, args ...any) {
 
 // printLine prints one line on stderr, above the progress bar.
 func (p *Program) printLine(text string) {
+	if p.of != nil {
+		p.of.printLine(text)
+		return
+	}
 	line := printable(text) + "\n"
 	p.messages.Lock()
 	defer p.messages.Unlock()

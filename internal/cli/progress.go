@@ -26,6 +26,9 @@ type Progress struct {
 // The unit is "B" for bytes, or a noun such as "ops". The caller must call Close. It returns nil while another progress
 // is shown.
 func (p *Program) Progress(title string, total int64, unit string) *Progress {
+	if p.of != nil {
+		return p.of.Progress(title, total, unit)
+	}
 	if p.Quiet || !IsTerminal(p.Stderr) {
 		return nil
 	}

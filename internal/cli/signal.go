@@ -23,7 +23,7 @@ func (p *Program) limitMemory(ctx context.Context) {
 }
 
 // Context returns the context for calls of the library. It carries the limit of memory.
-func (p *Program) Context() context.Context { return p.memory.Context() }
+func (p *Program) Context() context.Context { return p.limits().Context() }
 
 // handleSignals makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs and end the process at once. A write to a
 // closed pipe becomes an error instead of a signal.

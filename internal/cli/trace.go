@@ -97,6 +97,7 @@ type ReadOptions struct {
 // OpenTrace is an open trace with a known format, not yet read.
 type OpenTrace struct {
 	*tracefile.Opened
+	Size int64 // of its files in bytes, -1 if it is unknown
 
 	p        *Program
 	own      format.Options // options of its format, or nil
@@ -115,7 +116,7 @@ func (p *Program) OpenTrace(name string, f ReadFlags, o ReadOptions) (*OpenTrace
 
 // OpenFiles opens one trace that consists of the named inputs.
 func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *OpenTrace, err error) {
-	t := &OpenTrace{p: p, done: p.memory.Use(names[0]), flags: f.formats}
+	t := &OpenTrace{p: p, done: p.limits().Use(names[0]), flags: f.formats}
 	all, err := f.formats.apply()
 	if err != nil {
 		return nil, err
@@ -135,6 +136,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 			return t.own, err
 		},
 		Progress: func(total int64) func(int64) {
+			t.Size = total
 			progress := o.Progress
 			if progress == nil {
 				progress = p.Progress("reading", total, "B")
@@ -353,6 +355,8 @@ type Target struct {
 	Strict bool
 	Compat bool
 
+	Written int64 // bytes of the files, after writing
+
 	own   format.Options // options of the format, or nil
 	named bool           // Path is the user's name of the output, not one derived from an input
 }
@@ -446,6 +450,7 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	} else if err != nil {
 		return err
 	}
+	to.Written = done.Bytes
 	if to.Format.WriteFiles != nil {
 		p.Explain("%s: wrote %d ops as %d files in %s, %s, in %v", to.Name(), done.Ops, done.Files, to.Format.Name,
 			units.FormatSize(done.Bytes), time.Since(start).Round(time.Millisecond))

@@ -4,6 +4,8 @@
 package origin
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -154,4 +156,17 @@ func names(inputs []dag.Input, folder func(name string) string) []dag.Input {
 		}
 	}
 	return named
+}
+
+// Digest returns the digest of the files of a trace: that of the only one, or the SHA-256 of the digests of several in
+// hexadecimal, each followed by a line feed.
+func Digest(inputs []dag.Input) string {
+	if len(inputs) == 1 {
+		return inputs[0].SHA256
+	}
+	sum := sha256.New()
+	for _, in := range inputs {
+		sum.Write([]byte(in.SHA256 + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

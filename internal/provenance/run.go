@@ -3,8 +3,6 @@
 package provenance
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/internal/tables"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -107,7 +106,7 @@ func (c *Command) Describe(trace *Trace, inputs []dag.Input) (*Run, error) {
 	switch {
 	case trace == nil:
 	case len(inputs) > 0:
-		if trace.SHA256 = DigestOf(inputs); len(inputs) > 1 {
+		if trace.SHA256 = origin.Digest(inputs); len(inputs) > 1 {
 			trace.Inputs = inputs
 		}
 	}
@@ -194,16 +193,4 @@ func MadeBy(meta dag.Meta) []string {
 		return meta.Provenance[n-1].Command
 	}
 	return nil
-}
-
-// DigestOf returns the digest of the files of a trace; see [Trace].
-func DigestOf(inputs []dag.Input) string {
-	if len(inputs) == 1 {
-		return inputs[0].SHA256
-	}
-	sum := sha256.New()
-	for _, in := range inputs {
-		sum.Write([]byte(in.SHA256 + "\n"))
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }

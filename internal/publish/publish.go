@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/dataset"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -310,7 +311,7 @@ func (p *publication) convert() error {
 			c.fail(err)
 			return
 		}
-		c.digest = digestOf(inputs)
+		c.digest = origin.Digest(inputs)
 		row, err := describe(c.store)
 		if err != nil {
 			c.fail(err)
@@ -335,7 +336,7 @@ func (p *publication) knownInput(c *candidate) {
 		c.fail(err)
 		return
 	}
-	c.digest = digestOf(inputs)
+	c.digest = origin.Digest(inputs)
 	if row := p.before.madeFrom(c.digest, c.base); row != nil {
 		c.row, c.status = *row, Unchanged
 	}

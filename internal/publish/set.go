@@ -16,8 +16,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/dataset"
+	"github.com/tracedag/tracedag/internal/origin"
 )
 
 // Published is a set as published.
@@ -125,7 +125,7 @@ func (p *Published) madeFrom(digest, base string) *dataset.Row {
 			return nil // converting the input again finds the damage, or mends it with --replace
 		}
 		for i := range h.Provenance {
-			if len(h.Provenance[i].Inputs) > 0 && digestOf(h.Provenance[i].Inputs) == digest {
+			if len(h.Provenance[i].Inputs) > 0 && origin.Digest(h.Provenance[i].Inputs) == digest {
 				return row
 			}
 		}
@@ -203,17 +203,4 @@ func digestFile(name string) (int64, string, error) {
 func hexDigest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// digestOf returns the digest of the files of a trace: that of the only one, or the SHA-256 of the digests of several
-// in hexadecimal, each followed by a line feed.
-func digestOf(inputs []dag.Input) string {
-	if len(inputs) == 1 {
-		return inputs[0].SHA256
-	}
-	h := sha256.New()
-	for _, in := range inputs {
-		h.Write([]byte(in.SHA256 + "\n"))
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/grid"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/internal/profile"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/results"
@@ -310,7 +311,7 @@ func (e *Engine) Digest(file string) (string, error) {
 	}
 	defer in.Close()
 	inputs, err := in.Inputs()
-	return provenance.DigestOf(inputs), err
+	return origin.Digest(inputs), err
 }
 
 func (c *configuration) Base() (*provenance.Run, error) {

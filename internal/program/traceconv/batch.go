@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/tracefile"
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/par"
 )
@@ -42,31 +44,61 @@ func (c *conversion) convertAll(names []string, write cli.WriteFlags, jobs int) 
 		return err
 	}
 	names, targets = c.ofShard(names, targets)
-	folder := write.Output
-	_, missing := os.Stat(folder)
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := c.checkBatch(); err != nil {
 		return err
 	}
-	statuses := c.convertParallel(names, targets, jobs)
+	folder := write.Output
+	_, missing := os.Stat(folder)
+	if !c.batch.dry {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return err
+		}
+	}
+	entries, statuses := c.convertParallel(names, targets, jobs)
 	var failed []string
+	var report batch.Report
 	for i, status := range statuses {
-		if status != cli.ExitOK {
+		if report.Add(entries[i]); status != cli.ExitOK {
 			failed = append(failed, names[i])
 		}
 	}
-	if len(failed) == 0 {
-		return nil
+	if len(failed) > 0 {
+		if missing != nil && c.shard.Count == 1 { // another shard may be about to write to it
+			os.Remove(folder) // if it is empty
+		}
+		if len(names) > 1 {
+			c.p.Error("%d of %d inputs were not converted: %s", len(failed), len(names), strings.Join(failed, ", "))
+		}
 	}
-	if missing != nil && c.shard.Count == 1 { // another shard may be about to write to it
-		os.Remove(folder) // if it is empty
+	if c.batch.dry {
+		if err := c.listDry(entries); err != nil {
+			return err
+		}
 	}
-	if len(names) > 1 {
-		c.p.Error("%d of %d inputs were not converted: %s", len(failed), len(names), strings.Join(failed, ", "))
+	if err := c.batch.write(c.p, &report, ""); err != nil || len(failed) == 0 {
+		return err
 	}
 	if slices.Contains(statuses, cli.ExitFailed) {
 		return cli.Reported(cli.ExitFailed)
 	}
 	return cli.Reported(slices.Max(statuses))
+}
+
+// checkBatch returns the errors of the flags of batches that precede long work.
+func (c *conversion) checkBatch() error {
+	if c.batch.skip {
+		output, err := c.p.OutputFormat(*c.write, "")
+		if err == nil && output.Name != format.Default {
+			err = cli.Usagef("--skip-existing needs the provenance in stores, but the output is in %s", output.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.batch.report == "" {
+		return nil
+	}
+	return c.p.CheckOutput(c.batch.report, false)
 }
 
 // ofShard returns the inputs of the shard, and their outputs: each n-th of the inputs sorted by name.
@@ -83,16 +115,17 @@ func (c *conversion) ofShard(names []string, targets []*cli.Target) (own []strin
 	return own, to
 }
 
-// convertParallel converts the inputs and returns the exit status of each conversion.
-func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs int) []int {
+// convertParallel converts the inputs and returns what became of them and the exit status of each conversion.
+func (c *conversion) convertParallel(names []string, targets []*cli.Target, jobs int) ([]batch.Entry, []int) {
 	progress := c.p.Progress("converting", c.p.TotalSize(names), "B")
 	defer progress.Close()
-	statuses := make([]int, len(names))
+	warnings := c.collect(names)
+	entries, statuses := make([]batch.Entry, len(names)), make([]int, len(names))
 	par.EachOn(jobs, len(names), func(i int) error {
-		statuses[i] = c.p.Try(func() error { return c.convert(names[i:i+1], targets[i], progress) })
+		entries[i], statuses[i] = c.convertOne(names[i], targets[i], &warnings[i], progress)
 		return nil
 	})
-	return statuses
+	return entries, statuses
 }
 
 // targets returns the output of each input.

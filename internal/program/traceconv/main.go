@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cluster"
 	"github.com/tracedag/tracedag/internal/jobs"
@@ -68,6 +69,11 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 			if err != nil {
 				return err
 			}
+			if !toSet && !isFolder(write.Output) {
+				if err := c.batch.single(&lowering); err != nil {
+					return err
+				}
+			}
 			lowering.For(output)
 			if c.lower, err = lowering.Pass(); err != nil {
 				return err
@@ -114,6 +120,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	set.register(cmd)
+	c.batch.register(cmd)
 	shards.Register(cmd, "inputs")
 	manual.Topic(cmd, manual.Group{Owner: "shards", Title: "parts of a batch, for tasks of a cluster", Page: shardsPage,
 		File: "docs/reference/cli.md"})
@@ -152,6 +159,9 @@ type conversion struct {
 	shard   cluster.Shard // of the inputs for a folder
 	write   *cli.WriteFlags
 
+	batch batchFlags
+	entry *batch.Entry // of the input in a batch; nil outside of one
+
 	publishing  bool           // normalize the provenance of inputs
 	storeFormat *format.Format // of the stores of a set
 
@@ -161,7 +171,9 @@ type conversion struct {
 
 // convert converts one trace. progress counts the bytes read; it may be nil.
 func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progress) error {
-	in, err := c.p.OpenFiles(files, c.read, cli.ReadOptions{Digest: to.KeepsProvenance(), Progress: progress})
+	in, err := c.p.OpenFiles(files, c.read, cli.ReadOptions{
+		Digest: to.KeepsProvenance() || c.batch.report != "", Progress: progress,
+	})
 	if err != nil {
 		return err
 	}
@@ -236,12 +248,16 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 	if c.retitle {
 		meta.Title = c.title
 	}
-	if !to.KeepsProvenance() {
+	if !to.KeepsProvenance() && c.batch.report == "" {
+		c.note(in, nil)
 		return nil
 	}
 	inputs, err := in.Inputs()
 	if err != nil {
 		return err
+	}
+	if c.note(in, inputs); !to.KeepsProvenance() {
+		return nil
 	}
 	if c.publishing {
 		meta.Provenance = slices.Clone(meta.Provenance)
@@ -249,8 +265,24 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 			meta.Provenance[i] = origin.Normalize(step)
 		}
 	}
-	meta.Provenance = append(meta.Provenance, c.p.Provenance(cli.Made{
-		Seed: in.Seed(), Inputs: append(inputs, c.passInputs...), Files: []string{inputs[0].Name}, From: in,
-	}, c.write))
+	meta.Provenance = append(meta.Provenance, c.made(in, inputs))
 	return nil
+}
+
+// made returns the entry of the provenance of a converted trace.
+func (c *conversion) made(in *cli.OpenTrace, inputs []dag.Input) dag.Provenance {
+	return c.p.Provenance(cli.Made{
+		Seed: in.Seed(), Inputs: slices.Concat(inputs, c.passInputs), Files: []string{inputs[0].Name}, From: in,
+	}, c.write)
+}
+
+// note adds size and digest of an input to its entry in the report of the batch.
+func (c *conversion) note(in *cli.OpenTrace, inputs []dag.Input) {
+	if c.entry == nil {
+		return
+	}
+	c.entry.Read = max(in.Size, 0)
+	if len(inputs) > 0 {
+		c.entry.SHA256 = origin.Digest(inputs)
+	}
 }

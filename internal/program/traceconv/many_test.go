@@ -44,11 +44,11 @@ func TestManyFiles(t *testing.T) {
 	in(t, map[string]string{
 		"a/x-00.txt": ping, "a/x-01.txt": pong, "b/y-0.txt": ping, "b/y-1.txt": pong, "c.goal.gz": gz, "d/x.goal.zst": zst,
 	})
-	ok(t, "", "-o", "out/", "a", "b/", "c.goal.gz")
+	ok(t, "", "-q", "-o", "out/", "a", "b/", "c.goal.gz")
 	if got := files(t, "out"); !slices.Equal(got, []string{"out/a.parquet", "out/b.parquet", "out/c.parquet"}) {
 		t.Errorf("there is %q", got)
 	}
-	ok(t, "", "-o", "files/", "a/x-00.txt", "a/x-01.txt", "b/y-1.txt", "b/y-0.txt")
+	ok(t, "", "-q", "-o", "files/", "a/x-00.txt", "a/x-01.txt", "b/y-1.txt", "b/y-0.txt")
 	if got := files(t, "files"); !slices.Equal(got, []string{"files/x-00.txt.parquet", "files/y-0.txt.parquet"}) {
 		t.Errorf("of all files there is %q", got)
 	}

@@ -285,7 +285,7 @@ func TestEdits(t *testing.T) {
 		"traceconv: x.goal: removed: 1 rank, 3 ops of other ranks, 2 sends and receives whose partner was removed\n" {
 		t.Errorf("exit status %d, %s", kept.Status, kept.Stderr)
 	}
-	ok(t, "", "-o", "out/", "--repeat", "2", "x.goal", "y.goal")
+	ok(t, "", "-q", "-o", "out/", "--repeat", "2", "x.goal", "y.goal")
 	for _, name := range []string{"x", "y"} {
 		if got := readStore(t, content(t, "out/"+name+".parquet")); got.Ranks[0].Len()%2 > 0 || got.Title != "" {
 			t.Errorf("%s has %d ops on rank 0", name, got.Ranks[0].Len())

@@ -22,6 +22,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/tracefile"
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/dataset"
 	"github.com/tracedag/tracedag/internal/disk"
@@ -220,15 +221,15 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 	}
 	o.Context, o.Formats, o.From, o.Inputs, o.Jobs = c.p.Context(), c.p.Formats, c.read.From, args, jobs
 	o.NoSync, o.Strict = c.p.NoSync(), c.write.Strict
+	o.SkipExisting, o.DryRun = c.batch.skip, c.batch.dry
 	o.Warn, o.Explain = c.p.Warn, c.p.Explain
 	origin.Mark(cmd.Flag("title"), false)
 	c.retitle, c.publishing = false, true
 	progress := c.p.Progress("publishing", totalSize(args), "B")
 	o.Converter = &converter{c, progress}
-	start := time.Now()
 	result, err := publish.Run(o)
 	progress.Close()
-	return c.finishPublishing(result, err, time.Since(start))
+	return c.finishPublishing(result, err)
 }
 
 // check returns an error if the flags do not fit.
@@ -302,7 +303,7 @@ func totalSize(args []string) int64 {
 }
 
 // finishPublishing prints the outcome.
-func (c *conversion) finishPublishing(r *publish.Result, err error, took time.Duration) error {
+func (c *conversion) finishPublishing(r *publish.Result, err error) error {
 	var metadata *publish.MetadataError
 	if errors.As(err, &metadata) {
 		fmt.Fprintln(c.p.Stderr, metadata.Error())
@@ -319,8 +320,21 @@ func (c *conversion) finishPublishing(r *publish.Result, err error, took time.Du
 	if err != nil && !errors.Is(err, publish.ErrFailed) {
 		return err
 	}
-	_ = took
-	c.p.Info("%d traces; set %s", r.Traces, r.Identity)
+	var report batch.Report
+	for _, o := range r.Outcomes {
+		e := batch.Entry{Input: o.Input, SHA256: o.SHA256, Status: batch.Status(o.Status), Output: o.Path}
+		if o.Err != nil {
+			e.Error = o.Err.Error()
+		}
+		report.Add(e)
+	}
+	more := ""
+	if r.Identity != "" {
+		more = "; set " + r.Identity
+	}
+	if failed := c.batch.write(c.p, &report, more); failed != nil {
+		return failed
+	}
 	if err != nil {
 		return cli.Reported(cli.ExitFailed)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 )
 
-// batch has inputs of several formats, one of them of several files, in an order that is not that of their names.
-var batch = []string{"z.goal", "in/y.goal", "many", "b/x-1.txt", "b/x-0.txt", "a.goal", "in/c", "m.goal"}
+// shardInputs has inputs of several formats, one of them of several files, in an order that is not that of their names.
+var shardInputs = []string{"z.goal", "in/y.goal", "many", "b/x-1.txt", "b/x-0.txt", "a.goal", "in/c", "m.goal"}
 
 func batchFiles(t *testing.T) {
 	t.Helper()
@@ -37,7 +37,7 @@ func contents(t *testing.T, folder string) map[string]string {
 func TestShards(t *testing.T) {
 	for _, to := range [][]string{{"-q"}, {"-q", "--to", "chakra", "--lower", "needed"}} {
 		batchFiles(t)
-		line := append(append(to, "-o", "out/"), batch...)
+		line := append(append(to, "-o", "out/"), shardInputs...)
 		ok(t, "", line...)
 		whole := contents(t, "out")
 		for count := 1; count <= 9; count++ {
@@ -70,12 +70,12 @@ func TestShards(t *testing.T) {
 // TestShardOrder checks that the shard of an input does not depend on the order of the arguments.
 func TestShardOrder(t *testing.T) {
 	batchFiles(t)
-	ok(t, "", append([]string{"-q", "-o", "out/", "--shard", "1/3"}, batch...)...)
+	ok(t, "", append([]string{"-q", "-o", "out/", "--shard", "1/3"}, shardInputs...)...)
 	want := files(t, "out")
 	if len(want) != 2 && len(want) != 3 {
 		t.Fatalf("shard 1/3 of 7 inputs wrote %q", want)
 	}
-	reversed := slices.Clone(batch)
+	reversed := slices.Clone(shardInputs)
 	slices.Reverse(reversed)
 	if err := os.RemoveAll("out"); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestShardUsage(t *testing.T) {
 		t.Errorf("usage errors left files: %q", got)
 	}
 	// A shard without inputs succeeds; one with a failure reports it and keeps the folder, which others may use.
-	ok(t, "", "--shard", "2/3", "a.goal", "b.goal", "-o", "empty/")
+	ok(t, "", "-q", "--shard", "2/3", "a.goal", "b.goal", "-o", "empty/")
 	got := clitest.Run(New, "--shard", "1/2", "a.goal", "bad.goal", "-o", "failed/")
 	if got.Status != 1 || !strings.Contains(got.Stderr, "bad.goal:1: ") {
 		t.Errorf("%+v", got)

@@ -265,7 +265,7 @@ func TestBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ok(t, pingpong, "--to", "goalbin")
-	ok(t, "", append([]string{"--to", "goalbin", "-o", "new/folder/"}, inputs...)...)
+	ok(t, "", append([]string{"-q", "--to", "goalbin", "-o", "new/folder/"}, inputs...)...)
 	outputs := []string{"a.bin", "b.bin", "c.bin", "d.bin", "e.txt.bin", "f.v2.bin"}
 	check := func(folder string) {
 		t.Helper()
@@ -286,16 +286,16 @@ func TestBatch(t *testing.T) {
 	if err := os.WriteFile("new/folder/a.bin", []byte("old"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	ok(t, "", append([]string{"-j", "1", "--to", "goalbin", "-o", "new/folder"}, inputs...)...) // exists, without a slash
+	ok(t, "", append([]string{"-q", "-j", "1", "--to", "goalbin", "-o", "new/folder"}, inputs...)...) // exists, without a slash
 	check("new/folder")
 
-	ok(t, "", "in/a.goal", "-o", "one/")
+	ok(t, "", "-q", "in/a.goal", "-o", "one/")
 	readStore(t, content(t, "one/a.parquet"))
 }
 
 func TestBatchInPlace(t *testing.T) {
 	in(t, map[string]string{"a.goal": pingpong, "b.goal": pingpong})
-	ok(t, "", "--to", "goal", "-o", ".", "a.goal", "b.goal")
+	ok(t, "", "-q", "--to", "goal", "-o", ".", "a.goal", "b.goal")
 	if got := files(t, "."); !slices.Equal(got, []string{"a.goal", "b.goal"}) {
 		t.Errorf("files are left: %q", got)
 	}
@@ -313,7 +313,8 @@ func TestBatchFailures(t *testing.T) {
 		t.Errorf("exit status %d, stdout %q; want 1 and nothing", got.Status, got.Stdout)
 	}
 	lines := strings.Split(strings.TrimSpace(got.Stderr), "\n")
-	if len(lines) != 3 || lines[2] != "traceconv: 2 of 4 inputs were not converted: b.goal, missing" {
+	if len(lines) != 4 || lines[2] != "traceconv: 2 of 4 inputs were not converted: b.goal, missing" ||
+		!strings.HasPrefix(lines[3], "traceconv: 4 traces: 2 added, 2 failed; 228 B -> ") {
 		t.Errorf("stderr %q", got.Stderr)
 	}
 	for _, want := range []string{"b.goal:3: expected ", "traceconv: missing: no such file or directory\n"} {

@@ -46,7 +46,8 @@ var layers = []layer{
 	{row: 9, from: 20, to: 940, name: "dag", about: "the model: intermediate representation of all traces",
 		packages: []string{"dag", "dag/attr"}},
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "no other packages of the module",
-		packages: []string{"docs", "internal/cpu", "internal/disk", "internal/golden", "internal/par/...",
+		packages: []string{"docs", "internal/batch", "internal/cpu", "internal/disk", "internal/golden",
+			"internal/par/...",
 			"internal/profile",
 			"internal/report", "internal/shell", "internal/stdout"}},
 }
