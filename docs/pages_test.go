@@ -1,15 +1,15 @@
 // Package docs_test runs the commands of the documentation and checks its links and its prose.
 //
 // The pages of [pages] show commands in blocks of the language "console": a line "$ COMMAND" begins a command. It
-// continues after a line that ends in \, in lines that begin with "> ", and to the end of a here-document. The lines below
-// it are its output, standard error included. A line "..." matches any lines. Output that is not shown is not compared.
-// Figures of wall-clock time match any others.
+// continues after a line that ends in \, in lines that begin with "> ", and to the end of a here-document. The lines
+// below it are its output, standard error included. A line "..." matches any lines. Output that is not shown is not
+// compared. Figures of wall-clock time match any others.
 //
-// The commands of a page run in order in one bash, in an empty folder in which "docs" leads to this folder. An image that
-// a page shows from images/ is compared with the file of that name which the commands leave in the folder. Commands that
-// need something that is not everywhere are in blocks of the language "sh", which [notRun] lists. A block "go FILE" shows
-// that file. With -update, the test rewrites outputs, images and blocks of files. Other blocks of [referencePages] are
-// free.
+// The commands of a page run in order in one bash, in an empty folder in which "docs" and "testdata" lead to those of
+// the repository. An image that a page shows from images/ is compared with the file of that name which the commands
+// leave in the folder. Commands that need something that is not everywhere are in blocks of the language "sh", which
+// [notRun] lists. A block "go FILE" shows that file. With -update, the test rewrites outputs, images and blocks of
+// files. Other blocks of [referencePages] are free.
 package docs_test
 
 import (
@@ -52,7 +52,9 @@ var notRun = map[string]map[string]string{
 		"nsys profile --trace=nvtx,cuda --sample=none -o nsys_report_%h_%p python train.py": "needs GPUs",
 	},
 	"howto/publish.md": {
-		`duckdb -c "SELECT kind, count(*), sum(bytes) FROM 'halo.parquet' GROUP BY kind"`: "needs DuckDB",
+		`duckdb -c "SELECT trace, kind, count(*) FROM read_parquet('traces/traces/**/*.parquet', hive_partitioning = true) ` +
+			`GROUP BY ALL"`: "needs DuckDB",
+		"hf upload --repo-type dataset OWNER/small-traces traces/ .": "needs an account",
 	},
 	"howto/cluster-sweep.md": {
 		"bash job.sh       # prints the ids: array 4711, merge 4715": "needs Slurm; .ci/slurm runs such a script",
@@ -187,7 +189,8 @@ func (p *page) parse() {
 			p.excerpt(begin, end, file)
 		case "text", "json", "yaml", "sql":
 		default:
-			p.Errorf("%s:%d: language %q; expected console, sh, go FILE, text, json, yaml or sql", p.path, begin, language)
+			p.Errorf("%s:%d: language %q; expected console, sh, go FILE, text, json, yaml or sql", p.path, begin,
+				language)
 		}
 	}
 	for first := range unused {
@@ -254,6 +257,9 @@ func (p *page) run(bash, bin, folder string) {
 	if err != nil {
 		p.Fatal(err)
 	}
+	if err := os.Symlink(filepath.Join(filepath.Dir(docs), "testdata"), filepath.Join(folder, "testdata")); err != nil {
+		p.Fatal(err)
+	}
 	if err := os.Symlink(docs, filepath.Join(folder, "docs")); err != nil {
 		p.Fatal(err)
 	}
@@ -279,7 +285,8 @@ func (p *page) run(bash, bin, folder string) {
 		case golden.Update():
 			p.replaced = append(p.replaced, replacement{c.from, c.to, abridge(shown, got)})
 		default:
-			p.Errorf("%s:%d: %s: expected\n%s\ngot\n%s", p.path, c.line+1, c.text, strings.Join(shown, "\n"), outputs[i])
+			p.Errorf("%s:%d: %s: expected\n%s\ngot\n%s", p.path, c.line+1, c.text, strings.Join(shown, "\n"),
+				outputs[i])
 		}
 	}
 }
