@@ -85,6 +85,8 @@ type Outcome struct {
 	SHA256 string // of the input
 	Status Status
 	Path   string // of its store in the set
+	Size   int64  // of the files of the input in bytes
+	Stored int64  // of the store in bytes; 0 if there is none
 	Err    error
 }
 
@@ -359,9 +361,9 @@ func (p *publication) failed() error {
 // report sets the outcomes.
 func (p *publication) report() {
 	for _, c := range p.traces {
-		outcome := Outcome{Input: c.input.Path, SHA256: c.digest, Status: c.status, Err: c.err}
+		outcome := Outcome{Input: c.input.Path, SHA256: c.digest, Status: c.status, Size: c.size, Err: c.err}
 		if c.status != Failed && c.status != NoTrace {
-			outcome.Path = c.row.Path
+			outcome.Path, outcome.Stored = c.row.Path, c.row.Bytes
 		}
 		p.result.Outcomes = append(p.result.Outcomes, outcome)
 	}

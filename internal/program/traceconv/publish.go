@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -226,10 +227,11 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 	origin.Mark(cmd.Flag("title"), false)
 	c.retitle, c.publishing = false, true
 	progress := c.p.Progress("publishing", totalSize(args), "B")
-	o.Converter = &converter{c, progress}
+	by := &converter{conversion: c, progress: progress, done: make(map[string]*converted)}
+	o.Converter = by
 	result, err := publish.Run(o)
 	progress.Close()
-	return c.finishPublishing(result, err)
+	return by.finish(result, err)
 }
 
 // check returns an error if the flags do not fit.
@@ -302,8 +304,8 @@ func totalSize(args []string) int64 {
 	return total
 }
 
-// finishPublishing prints the outcome.
-func (c *conversion) finishPublishing(r *publish.Result, err error) error {
+// finish prints the outcome.
+func (c *converter) finish(r *publish.Result, err error) error {
 	var metadata *publish.MetadataError
 	if errors.As(err, &metadata) {
 		fmt.Fprintln(c.p.Stderr, metadata.Error())
@@ -321,18 +323,23 @@ func (c *conversion) finishPublishing(r *publish.Result, err error) error {
 		return err
 	}
 	var report batch.Report
+	var entries []batch.Entry
 	for _, o := range r.Outcomes {
-		e := batch.Entry{Input: o.Input, SHA256: o.SHA256, Status: batch.Status(o.Status), Output: o.Path}
-		if o.Err != nil {
-			e.Error = o.Err.Error()
+		entries = append(entries, c.entryOf(&o))
+		report.Add(entries[len(entries)-1])
+	}
+	if c.batch.dry {
+		if err := c.listDry(entries); err != nil {
+			return err
 		}
-		report.Add(e)
 	}
 	more := ""
 	if r.Identity != "" {
 		more = "; set " + r.Identity
 	}
-	if failed := c.batch.write(c.p, &report, more); failed != nil {
+	if len(entries) == 0 { // other changes of the set
+		c.p.Info("%d traces%s", r.Traces, more)
+	} else if failed := c.batch.write(c.p, &report, more); failed != nil {
 		return failed
 	}
 	if err != nil {
@@ -345,6 +352,37 @@ func (c *conversion) finishPublishing(r *publish.Result, err error) error {
 type converter struct {
 	*conversion
 	progress *cli.Progress
+
+	lock sync.Mutex
+	done map[string]*converted // by input
+}
+
+// converted is the conversion of an input.
+type converted struct {
+	messages
+	seconds float64
+}
+
+// begin returns the record of the conversion of an input.
+func (c *converter) begin(name string) *converted {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	record := new(converted)
+	c.done[name] = record
+	return record
+}
+
+// entryOf returns the entry of an input in the report.
+func (c *converter) entryOf(o *publish.Outcome) batch.Entry {
+	e := batch.Entry{Input: o.Input, SHA256: o.SHA256, Status: batch.Status(o.Status), Output: o.Path, Read: o.Size,
+		Written: o.Stored}
+	if record := c.done[o.Input]; record != nil {
+		e.Warnings, e.Seconds = record.all, record.seconds
+	}
+	if o.Err != nil {
+		e.Error = o.Err.Error()
+	}
+	return e
 }
 
 // Detect returns the name of the format of an input, "" if it is no trace.
@@ -371,6 +409,8 @@ func (c *converter) Digest(name string) ([]dag.Input, error) {
 // Convert writes the trace of an input to a store. It copies a store in the newest version whose provenance depends on
 // its trace alone.
 func (c *converter) Convert(name, path string) ([]dag.Input, error) {
+	start, record := time.Now(), c.begin(name)
+	defer func() { record.seconds = time.Since(start).Seconds() }()
 	inputs, err := c.Digest(name)
 	if err != nil {
 		return nil, err
@@ -383,7 +423,9 @@ func (c *converter) Convert(name, path string) ([]dag.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inputs, c.convert([]string{name}, to, c.progress)
+	own := *c.conversion
+	own.p = c.p.For(name, record.add)
+	return inputs, own.convert([]string{name}, to, c.progress)
 }
 
 // copyStore copies the input if it is a store that need not be written again. It reports whether it did.

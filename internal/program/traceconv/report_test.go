@@ -118,3 +118,30 @@ func TestDryRun(t *testing.T) {
 		t.Error("an output changed")
 	}
 }
+
+// TestReportOfSet checks the summary and the flags of batches for published sets.
+func TestReportOfSet(t *testing.T) {
+	open := strings.ReplaceAll(ping, "MPI_Finalize:123:-\n", "")
+	in(t, map[string]string{"a.goal": pingpong, "m/x-0.txt": open, "m/x-1.txt": pong})
+	set := []string{"--publish", "set/", "--title", "t", "--description", "d", "--creator", "c", "--license", "CC0-1.0",
+		"--url", "https://example.org/t", "--date", "2026-01-01"}
+	got := clitest.Run(New, append(set, "--dry-run", "a.goal", "m")...)
+	if got.Status != 0 || strings.Count(got.Stdout, "\n") != 2 || !strings.Contains(got.Stderr, "dry run: 2 traces: 2 added") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat("set"); err == nil {
+		t.Error("a dry run made the set")
+	}
+	entries, summary := reported(t, 0, append(set, "a.goal", "m")...)
+	if !regexp.MustCompile(`^traceconv: 2 traces: 2 added; \d+ B -> \d+\.\d kB; set [0-9a-f]{64}$`).MatchString(summary) {
+		t.Errorf("the summary is %s", summary)
+	}
+	if len(entries) != 2 || len(entries[1].Warnings) != 1 || entries[1].Seconds <= 0 ||
+		!strings.HasPrefix(entries[0].Output, "traces/") {
+		t.Errorf("%+v", entries)
+	}
+	_, again := reported(t, 0, "--publish", "set/", "--skip-existing", "a.goal", "m")
+	if !strings.Contains(again, "2 traces: 2 unchanged; ") {
+		t.Errorf("the summary is %s", again)
+	}
+}
