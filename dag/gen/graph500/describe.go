@@ -2,7 +2,10 @@ package graph500
 
 // The results of the model's equations, for people and programs.
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Description holds the results of the equations for a search, in real numbers; only the root is drawn. The JSON names
 // are those of the command line.
@@ -21,6 +24,17 @@ type Description struct {
 
 	// InjectionProbability is eq. 17; nil if the link is unknown or a query takes no time.
 	InjectionProbability *float64 `json:"injection_probability,omitempty"`
+
+	// Groups are the processes with query times of their own.
+	Groups []GroupDescription `json:"groups,omitempty"`
+}
+
+// GroupDescription is the result of eq. 17 for processes with a query time of their own.
+type GroupDescription struct {
+	Processes   string  `json:"processes"` // such as 0-3+7
+	QueryTimeNS float64 `json:"query_time_ns"`
+
+	InjectionProbability *float64 `json:"injection_probability,omitempty"` // as in Description
 }
 
 // RootDegree is the degree of the root, drawn or given, and the distribution of drawn ones.
@@ -67,10 +81,20 @@ func Describe(p Params, seed int64, byteTime float64) (*Description, error) {
 		level.MessagesPerProcess = messages(level.QueriesPerProcess, level.Destinations, p.Coalescing)
 		d.Levels = append(d.Levels, level)
 	}
-	if byteTime > 0 && p.QueryTime > 0 {
-		packetTime := byteTime * float64(p.messageBytes())
-		probability := injectionProbability(packetTime, float64(p.QueryTime), p.Coalescing)
-		d.InjectionProbability = &probability
+	d.InjectionProbability = p.injection(pace{int64(p.QueryTime), 1}, byteTime)
+	for i := range p.Groups {
+		own := p.Groups[i].pace(p.QueryTime)
+		processes, _, _ := strings.Cut(p.Groups[i].String(), "=")
+		d.Groups = append(d.Groups, GroupDescription{processes, own.picoseconds() / 1000, p.injection(own, byteTime)})
 	}
 	return d, nil
+}
+
+// injection returns eq. 17 for a query time, or nil if the link is unknown or a query takes no time.
+func (p *Params) injection(own pace, byteTime float64) *float64 {
+	if byteTime <= 0 || own.time == 0 {
+		return nil
+	}
+	probability := injectionProbability(byteTime*float64(p.messageBytes()), own.picoseconds(), p.Coalescing)
+	return &probability
 }

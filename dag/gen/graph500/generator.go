@@ -11,7 +11,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
-	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -45,9 +44,10 @@ type Config struct {
 // Params describes the parameters.
 func (c *Config) Params() param.Set {
 	p := &c.model
-	time := param.Enum((*queryTime)(&p.QueryTime), "query-time",
-		"processing time per query, or a machine: "+
-			strings.Join(machineNames(), ", ")).Placeholder("time").Offer(machineNames()...)
+	time := param.Enum((*queryTimes)(p), "query-time",
+		"processing time per query, or a machine: "+strings.Join(machineNames(), ", ")+
+			"; then ,RANGES=TIME, ,RANGES=MACHINE or ,RANGES=xFACTOR for other processes, such as 1.5ns,0-3+7=x0.5").
+		Placeholder("time").Offer(machineNames()...)
 	return param.Set{
 		param.Int(&p.Scale, "scale", "binary logarithm of the number of vertices"),
 		param.Int(&p.EdgeFactor, "edge-factor", "edges per vertex"),
@@ -131,6 +131,13 @@ func (d *Description) write(w io.Writer) error {
 	if d.InjectionProbability != nil {
 		fmt.Fprintf(tab, "injection probability\t%.6g\n", *d.InjectionProbability)
 	}
+	for _, g := range d.Groups {
+		fmt.Fprintf(tab, "processes %s\t%.6g ns per query", g.Processes, g.QueryTimeNS)
+		if g.InjectionProbability != nil {
+			fmt.Fprintf(tab, ", injection probability %.6g", *g.InjectionProbability)
+		}
+		fmt.Fprintln(tab)
+	}
 	if err := tab.Flush(); err != nil {
 		return err
 	}
@@ -141,33 +148,4 @@ func (d *Description) write(w io.Writer) error {
 			l.QueriesPerProcess, l.Destinations, l.MessagesPerProcess)
 	}
 	return tab.Flush()
-}
-
-// queryTime is a time or the name of a machine.
-type queryTime dag.Time
-
-// MarshalText returns the time.
-func (q *queryTime) MarshalText() ([]byte, error) { return []byte(dag.Time(*q).String()), nil }
-
-// UnmarshalText parses a time or the name of a machine.
-func (q *queryTime) UnmarshalText(text []byte) error {
-	for _, m := range Machines {
-		if strings.EqualFold(string(text), m.Name) {
-			*q = queryTime(m.QueryTime)
-			return nil
-		}
-	}
-	t, err := units.ParseTime(string(text), 0)
-	if err != nil {
-		return fmt.Errorf("%w, or one of %s", err, strings.Join(machineNames(), ", "))
-	}
-	*q = queryTime(t)
-	return nil
-}
-
-func machineNames() (names []string) {
-	for _, m := range Machines {
-		names = append(names, m.Name)
-	}
-	return names
 }

@@ -7,6 +7,7 @@ package graph500
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/rankwise"
@@ -34,15 +35,14 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 		return nil, fmt.Errorf("graph500: %w", err)
 	}
 	ranks, err := rankwise.NewSource(rankwise.Model{
-		Title: fmt.Sprintf("Graph500 search, scale %d, edge factor %d, %d processes, root degree %d, %d levels",
-			p.Scale, p.EdgeFactor, p.Nodes, s.rootDegree, len(s.levels)),
+		Title:   s.title(),
 		Ranks:   p.Nodes,
 		Context: p.Context,
 		Kinds:   []dag.Kind{dag.Calc, dag.Send, dag.Recv},
 		Count:   count,
 		Ops:     total,
 		Fill: func(rank int, b *dag.RankBuilder) {
-			w := writer{search: s, rank: rank, b: b, began: -1, last: -1}
+			w := writer{search: s, rank: rank, pace: p.paceOf(rank), b: b, began: -1, last: -1}
 			w.write()
 		},
 	})
@@ -50,4 +50,19 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 		return nil, fmt.Errorf("graph500: %w", err)
 	}
 	return ranks, nil
+}
+
+// title returns the title of the trace.
+func (s *search) title() string {
+	p := s.p
+	title := fmt.Sprintf("Graph500 search, scale %d, edge factor %d, %d processes, root degree %d, %d levels",
+		p.Scale, p.EdgeFactor, p.Nodes, s.rootDegree, len(s.levels))
+	if groups := p.differing(); len(groups) > 0 {
+		title += fmt.Sprintf(", query time %v,%s", p.QueryTime, strings.Join(groups, ","))
+	}
+	const longest = 300 // of a title: the provenance has all groups
+	if len(title) > longest {
+		title = title[:longest] + "..."
+	}
+	return title
 }

@@ -257,7 +257,8 @@ func TestRegimes(t *testing.T) {
 		p := small()
 		p.Scale, p.Nodes, p.QueryTime = 17, 16, query
 		return float64(replay(t, mustMake(t, p, 1), loggops.Params{
-			L: dag.Time(latency) * dag.Nanosecond, GPerByte: big.NewRat(8000, bandwidth), OPerByte: new(big.Rat), S: 1 << 30,
+			L: dag.Time(latency) * dag.Nanosecond, GPerByte: big.NewRat(8000, bandwidth), OPerByte: new(big.Rat),
+			S: 1 << 30,
 		}))
 	}
 	const gbps, ns = 40, 100
@@ -363,14 +364,15 @@ func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
 
 // TestGeneration: with cycles, a process succeeds with the same probability in each; without, times are exponential.
 func TestGeneration(t *testing.T) {
-	for _, c := range []struct{ query, cycle dag.Time }{{1500, 800}, {15_000, 800}, {40_000, 800}, {40_000, 0}, {0, 800}, {0, 0}} {
+	for _, c := range []struct{ query, cycle dag.Time }{{1500, 800}, {15_000, 800}, {40_000, 800}, {40_000, 0},
+		{0, 800}, {0, 0}} {
 		p := Default()
 		p.QueryTime, p.Cycle = c.query, c.cycle
 		mean := float64(c.query) * 256 / 1024
 		first, sum := 0.0, 0.0
 		const samples = 100_000
 		for i := range samples {
-			got := p.generation(-math.Log((float64(i) + 0.5) / samples)) // quantiles of the distribution
+			got := p.generation(p.paceOf(0), -math.Log((float64(i)+0.5)/samples)) // quantiles of the distribution
 			if c.cycle > 0 && (got < c.cycle || got%c.cycle > 0) {
 				t.Fatalf("%v with cycles of %v", got, c.cycle)
 			}
@@ -384,7 +386,8 @@ func TestGeneration(t *testing.T) {
 			t.Errorf("queries of %v, cycles of %v: mean %v, expected %v", c.query, c.cycle, sum/samples, want)
 		}
 		if chance := min(1, float64(c.cycle)/mean); c.cycle > 0 && math.Abs(first/samples-chance) > 0.001 {
-			t.Errorf("queries of %v, cycles of %v: %v in the first cycle, expected %v", c.query, c.cycle, first/samples, chance)
+			t.Errorf("queries of %v, cycles of %v: %v in the first cycle, expected %v", c.query, c.cycle, first/samples,
+				chance)
 		}
 	}
 }

@@ -16,6 +16,7 @@ type Params struct {
 	Nodes       int      // n: processes, one per rank
 	Coalescing  int64    // c_s: queries of a full message
 	QueryTime   dag.Time // t_q: to process a query
+	Groups      []Group  // processes with a query time of their own, each in at most one group
 	RootDegree  int64    // d_r; 0: drawn
 	RootProcess int      // of the root; -1: drawn
 	Variation   float64  // factor of the standard deviations of eq. 16; 0: all processes have the mean
@@ -171,5 +172,5 @@ func (p *Params) check() error {
 	case p.Notices > NoNotices:
 		return fmt.Errorf("no notices with the number %d", p.Notices)
 	}
-	return nil
+	return p.checkGroups()
 }

@@ -24,6 +24,7 @@ const (
 type writer struct {
 	*search
 	rank, level int
+	pace        pace
 	b           *dag.RankBuilder
 	began       int   // the op that began the level
 	last        int   // latest op of the sequential ones
@@ -63,7 +64,7 @@ func (w *writer) receive() {
 			continue
 		}
 		for i, run := range a.runs(w.p.Coalescing) {
-			time := max(w.p.QueryTime*dag.Time(run.queries), w.p.ConsumeMin)
+			time := max(w.pace.of(run.queries), w.p.ConsumeMin)
 			for range w.targets.to(sent{source, w.level, i}, w.rank, run.messages) {
 				message := w.recv(source, queryTag, w.p.messageBytes())
 				w.received = append(w.received, w.add(dag.Op{Kind: dag.Calc, Duration: time}, message))
@@ -99,7 +100,7 @@ func (w *writer) send() {
 	for i, run := range a.runs(w.p.Coalescing) {
 		w.order = w.targets.order(sent{w.rank, w.level, i}, run.messages, w.order)
 		for _, to := range w.order {
-			w.last = w.add(dag.Op{Kind: dag.Calc, Duration: w.p.generation(times.ExpFloat64())}, w.last)
+			w.last = w.add(dag.Op{Kind: dag.Calc, Duration: w.p.generation(w.pace, times.ExpFloat64())}, w.last)
 			w.sendTo(int(to), queryTag, w.p.messageBytes())
 		}
 	}
@@ -111,8 +112,8 @@ func (w *writer) send() {
 // generation returns the time to generate a message, given a sample of the exponential distribution with mean 1. With
 // cycles it is geometric: a process succeeds with probability p_inj in each cycle (eq. 17), at most 1. Otherwise it is
 // exponential with the same mean.
-func (p *Params) generation(sample float64) dag.Time {
-	mean := float64(p.QueryTime) * float64(p.Coalescing)
+func (p *Params) generation(own pace, sample float64) dag.Time {
+	mean := own.picoseconds() * float64(p.Coalescing)
 	if p.Injection == ReferenceInjection {
 		mean /= float64(p.PacketPhits)
 	}

@@ -161,7 +161,8 @@ func TestRuns(t *testing.T) {
 					q -= n
 				}
 				if !slices.Equal(got, want) || q != 0 {
-					t.Fatalf("%d queries in %d messages of %d: %v, expected %v", queries, messages, coalescing, got, want)
+					t.Fatalf("%d queries in %d messages of %d: %v, expected %v", queries, messages, coalescing, got,
+						want)
 				}
 			}
 		}
