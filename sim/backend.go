@@ -40,6 +40,12 @@ type Replay interface {
 	Run(o RunOptions) (*Result, error)
 }
 
+// Recycler is a replay whose memory later clones can use. After Recycle, neither the replay nor its result may be used.
+type Recycler interface {
+	Replay
+	Recycle()
+}
+
 // Kind is an entry in the registry of backends.
 type Kind struct {
 	Name  string

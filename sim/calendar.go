@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/bits"
+	"sync"
 
 	"github.com/tracedag/tracedag/sim/event"
 )
@@ -22,7 +23,22 @@ const (
 	nearWords  = 1 << 13
 )
 
+// calendars are the empty near windows of runs that have ended, for others with as many ranks: a short run would else
+// spend much of its time on their memory.
+var calendars sync.Pool
+
+// nearWindows are the near windows of a calendar.
+type nearWindows struct {
+	ranks  int
+	near   []rankSet
+	filled []uint64
+}
+
 func (c *calendar) init(ranks int) {
+	if old, is := calendars.Get().(*nearWindows); is && old.ranks == ranks {
+		c.near, c.filled = old.near, old.filled
+		return
+	}
 	ranksWords, wordsWords := (ranks+63)/64, (ranks+4095)/4096
 	n := mostNear
 	for n > fewestNear && n*ranksWords > nearWords {
@@ -33,6 +49,14 @@ func (c *calendar) init(ranks int) {
 	for k := range c.near {
 		c.near[k].ranks, words = cut(words, ranksWords)
 		c.near[k].words, words = cut(words, wordsWords)
+	}
+}
+
+// release passes the windows of an empty calendar on to other runs. The calendar is then of no further use.
+func (c *calendar) release(ranks int) {
+	if c.near != nil {
+		calendars.Put(&nearWindows{ranks, c.near, c.filled})
+		c.near, c.filled = nil, nil
 	}
 }
 

@@ -243,6 +243,9 @@ func (e *Engine) runAll() {
 		window = e.runThreads(several, window, &tuner)
 		groups = e.group(groups, 1, window)
 	}
+	if window == never && e.err == nil {
+		groups[0].due.release(e.p.Ranks())
+	}
 }
 
 // runThreads runs one group per thread while that is faster than one thread. It returns the next window.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cpu"
@@ -151,8 +152,24 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 // The copy has its own ops and shares all other data with p.
 func (p *Program) Clone() *Program {
 	c := *p
-	c.Ops = slices.Clone(p.Ops)
+	if spare, is := spareOps.Get().(*[]Op); is && cap(*spare) >= len(p.Ops) {
+		c.Ops = append((*spare)[:0], p.Ops...)
+	} else {
+		c.Ops = slices.Clone(p.Ops)
+	}
 	return &c
+}
+
+// spareOps are the ops of clones that are no longer used: points of a grid would else spend much of their time on their
+// memory.
+var spareOps sync.Pool
+
+// Recycle passes the ops of a clone on to later clones. The program and results of its replay must not be used again.
+func (p *Program) Recycle() {
+	if ops := p.Ops; ops != nil {
+		p.Ops = nil
+		spareOps.Put(&ops)
+	}
 }
 
 // Layout returns the numbering of the ops for timelines.

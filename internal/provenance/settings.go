@@ -91,6 +91,7 @@ type Point struct {
 	Varied    []string          // the factors of Overrides
 	Factors   map[string]string // values of the axes as given, by name
 	Index     int
+	Seed      *int64 // of a run whose backend has no such parameter; nil: that of the command line
 }
 
 // Points describes points. base describes the run without the grid.
@@ -111,8 +112,15 @@ func (c *Command) Points(base *Run, points []Point, env *sim.Env) ([]*Run, error
 	for i := range points {
 		point := &points[i]
 		r := *base
-		r.Index, r.Factors, r.Settings = point.Index, make(map[string]string), maps.Clone(r.Settings)
-		maps.Copy(r.Factors, point.Factors)
+		r.Index, r.Factors = point.Index, point.Factors
+		if r.Factors == nil || len(point.Overrides) > 0 {
+			r.Factors = make(map[string]string)
+			maps.Copy(r.Factors, point.Factors)
+			r.Settings = maps.Clone(r.Settings)
+		}
+		if point.Seed != nil {
+			r.Seed = *point.Seed
+		}
 		// A point whose values exclude each other fails later, with this error.
 		err := set.Override(point.Overrides)
 		for k, setting := range point.Overrides {

@@ -51,7 +51,7 @@ type frame struct {
 }
 
 // recentSize is the largest size of texts of frames in memory in bytes.
-const recentSize = 64 << 20
+const recentSize = 16 << 20
 
 // Open returns the runs of a folder.
 func (f Folder) Open() (*Store, error) {

@@ -336,7 +336,11 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Limits.Time, errTimeLimit)
 		defer cancel()
 	}
-	result, failed := measure.Run(c.trace.Replay.Clone(), sim.RunOptions{Context: ctx, Settings: overrides,
+	replay := c.trace.Replay.Clone()
+	if again, is := replay.(sim.Recycler); is {
+		defer again.Recycle() // the result is text by then
+	}
+	result, failed := measure.Run(replay, sim.RunOptions{Context: ctx, Settings: overrides,
 		Threads: o.Threads}, c.Observers(c.trace, nil)...)
 	about.AddTo(result, c.Options.Timing)
 	switch {

@@ -204,9 +204,8 @@ func (r *Setup) lower(l *Loaded, trace *dag.Trace) (dag.Source, error) {
 	if err == nil && (r.Options.Timeline.File != "" || r.Options.CriticalPath) {
 		l.Collectives, err = collective.NamesOf(lowered)
 	}
-	if err != nil || counts.Total() == 0 || counts.Kept == 0 && r.Options.Timeline.File == "" &&
-		!r.Options.CriticalPath &&
-		!r.Options.Alone {
+	if err != nil || counts.Total() == 0 ||
+		counts.Kept == 0 && r.Options.Timeline.File == "" && !r.Options.CriticalPath && !r.Options.Alone {
 		return lowered, err
 	}
 	whole, err := memory.ReadTrace(r.Program.Context(), lowered)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tracedag/tracedag/internal/grid"
@@ -51,35 +52,45 @@ func bare(a provenance.Run) provenance.Run {
 
 // place adds its place in a study to the line of a kept run, and returns the version of the program that ran it.
 func place(line []byte, a *provenance.Run) (placed []byte, version string, err error) {
-	var kept struct {
-		Run *provenance.Run `json:"run"`
-	}
-	if err := json.Unmarshal(line, &kept); err != nil {
+	own, rest, err := description(line)
+	if err != nil {
 		return nil, "", err
 	}
-	r := kept.Run
+	r := &provenance.Run{}
+	if err := json.Unmarshal(own, r); err != nil {
+		return nil, "", err
+	}
 	r.Study, r.Index, r.Replica, r.Factors = a.Study, a.Index, a.Replica, a.Factors
-	placed, err = describeAs(line, r)
-	return placed, r.Version, err
+	described, err := marshal(r)
+	if err != nil {
+		return nil, "", err
+	}
+	return slices.Concat([]byte(describes), described, rest), r.Version, nil
 }
 
-// describeAs replaces the description of a run, with which its line begins.
-func describeAs(line []byte, by *provenance.Run) ([]byte, error) {
-	const begin = `{"run":`
-	rest, found := bytes.CutPrefix(line, []byte(begin))
-	if !found {
-		return nil, errors.New("expected a line that begins with the description of its run")
+// describes is the begin of the line of a run.
+const describes = `{"run":`
+
+// description returns the object that describes a run, with which its line begins, and the rest of the line.
+func description(line []byte) (own, rest []byte, err error) {
+	rest, found := bytes.CutPrefix(line, []byte(describes))
+	depth, quoted := 0, false
+	for i := 0; found && i < len(rest); i++ {
+		switch c := rest[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return rest[:i+1], rest[i+1:], nil
+			}
+		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(rest))
-	var raw json.RawMessage
-	if err := decoder.Decode(&raw); err != nil {
-		return nil, err
-	}
-	described, err := marshal(by)
-	if err != nil {
-		return nil, err
-	}
-	return append(append([]byte(begin), described...), rest[decoder.InputOffset():]...), nil
+	return nil, nil, errors.New("expected a line that begins with the description of its run")
 }
 
 // marshal returns JSON without escaping <, > and &.

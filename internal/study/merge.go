@@ -152,18 +152,18 @@ func differ(store *results.Store, a *provenance.Run) error {
 	if len(kept) == 0 || err != nil {
 		return err
 	}
-	first, err := describeAs(kept[0].Line, a)
+	_, first, err := description(kept[0].Line)
 	if err != nil {
 		return err
 	}
 	for i, k := range kept[1:] {
-		other, err := describeAs(k.Line, a)
+		_, other, err := description(k.Line)
 		if err != nil {
 			return err
 		}
 		if !bytes.Equal(first, other) {
-			return fmt.Errorf("%s and %s have different results: expected equal ones; a program has changed its numbers, "+
-				"or a file is of another study: delete one of the files", names[0], names[i+1])
+			return fmt.Errorf("%s and %s have different results: expected equal ones; a program has changed its "+
+				"numbers, or a file is of another study: delete one of the files", names[0], names[i+1])
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,6 +92,7 @@ type Run struct {
 	varied    []string // factors of Overrides
 	factors   map[string]string
 	seed      string // "": that of the command line
+	named     *int64 // the seed of a run that makes no random choice
 	group     int
 }
 
@@ -219,12 +221,37 @@ func (p *planner) add(pt *grid.Point) error {
 	if p.folder != "" && listsFlows(table) && valueOf(args, "max-flows") == "" {
 		args = append(args, fmt.Sprintf("%s%d", flowsFlag, flowsListed(study)))
 	}
+	run.named, args = withoutSeed(table, args)
 	input, err := p.input(pt, run.seed)
 	if err != nil {
 		return err
 	}
 	p.place(run, args, input, omitted)
 	return nil
+}
+
+// withoutSeed removes the seed from the flags of runs that make no random choice: backends without random choices run
+// the trace as it is. Their runs differ by name only, so they share a configuration.
+func withoutSeed(table param.Set, args []string) (seed *int64, rest []string) {
+	if table.Find(grid.SeedName) != nil {
+		return nil, args
+	}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		switch {
+		case name == grid.SeedName:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return nil, args
+			}
+			seed = &n
+		case name != "backend" && table.Find(name) == nil:
+			return nil, args // passes and jobs make random choices, too
+		default:
+			rest = append(rest, arg)
+		}
+	}
+	return seed, rest
 }
 
 // foreign reports whether a name stands in command lines of generators, but not in that of the point's trace.
@@ -429,7 +456,8 @@ func (p *Plan) describe(g *group, config Config, base *provenance.Run) error {
 	points := make([]provenance.Point, len(g.runs))
 	for i, run := range g.runs {
 		r := &p.Runs[run]
-		points[i] = provenance.Point{Overrides: r.Overrides, Varied: r.varied, Factors: r.factors, Index: run}
+		points[i] = provenance.Point{Overrides: r.Overrides, Varied: r.varied, Factors: r.factors, Index: run,
+			Seed: r.named}
 	}
 	described, err := config.Points(base, points)
 	if err != nil {
@@ -463,6 +491,9 @@ func (g *group) command(a *provenance.Run, r *Run) []string {
 		} else {
 			line = append(line, "--"+name+"="+text)
 		}
+	}
+	if r.named != nil {
+		line = append(line, "--seed="+strconv.FormatInt(*r.named, 10))
 	}
 	if g.input != nil {
 		line = append(line, g.input.Name)

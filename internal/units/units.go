@@ -179,6 +179,12 @@ func FormatSize(bytes int64) string {
 		if bytes < u.size || u.size == 1 {
 			continue
 		}
+		if bytes%u.size == 0 { // the common case
+			if text := strconv.FormatInt(bytes/u.size, 10) + u.name; len(text) <= len(best) {
+				best = text
+			}
+			continue
+		}
 		number, exact := decimal(big.NewRat(bytes, u.size))
 		if text := number + u.name; exact && len(text) <= len(best) {
 			best = text

@@ -64,6 +64,8 @@ func (r *reported) Clone() sim.Replay {
 	return &reported{r.b, r.source, r.replay.Clone()}
 }
 
+func (r *reported) Recycle() { r.replay.program.Recycle() }
+
 func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
 	result, err := r.replay.Run(Options{Context: o.Context, Progress: o.Progress})
 	if err != nil {

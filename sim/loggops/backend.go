@@ -183,6 +183,8 @@ func (c *configured) Clone() sim.Replay {
 	return &configured{c.b, c.replay.Clone(), c.adviser}
 }
 
+func (c *configured) Recycle() { c.replay.program.Recycle() }
+
 func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	b := *c.b
 	if err := b.Params().Override(o.Settings); err != nil {

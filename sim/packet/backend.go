@@ -220,6 +220,8 @@ func (c *configured) Clone() sim.Replay {
 	return &clone
 }
 
+func (c *configured) Recycle() { c.replay.program.Recycle() }
+
 func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	b := *c.b
 	b.params.TransportParams = maps.Clone(b.params.TransportParams)
