@@ -13,7 +13,7 @@ type calendar struct {
 	near   []rankSet // windows from base on, indexed by window number modulo len(near), a power of two
 	filled []uint64  // one bit per non-empty element of near
 	base   uint64    // the window of the last take
-	far    event.Wheel
+	far    *event.Wheel
 }
 
 // Bounds of the number of near windows, so that they fit into part of the cache.
@@ -23,22 +23,24 @@ const (
 	nearWords  = 1 << 13
 )
 
-// calendars are the empty near windows of runs that have ended, for others with as many ranks: a short run would else
+// calendars are the windows of runs that have ended, all empty, for runs with as many ranks: a short run would else
 // spend much of its time on their memory.
 var calendars sync.Pool
 
-// nearWindows are the near windows of a calendar.
-type nearWindows struct {
+// windows are the windows of a calendar.
+type windows struct {
 	ranks  int
 	near   []rankSet
 	filled []uint64
+	far    *event.Wheel
 }
 
 func (c *calendar) init(ranks int) {
-	if old, is := calendars.Get().(*nearWindows); is && old.ranks == ranks {
-		c.near, c.filled = old.near, old.filled
+	if old, is := calendars.Get().(*windows); is && old.ranks == ranks {
+		c.near, c.filled, c.far = old.near, old.filled, old.far
 		return
 	}
+	c.far = new(event.Wheel)
 	ranksWords, wordsWords := (ranks+63)/64, (ranks+4095)/4096
 	n := mostNear
 	for n > fewestNear && n*ranksWords > nearWords {
@@ -54,9 +56,10 @@ func (c *calendar) init(ranks int) {
 
 // release passes the windows of an empty calendar on to other runs. The calendar is then of no further use.
 func (c *calendar) release(ranks int) {
-	if c.near != nil {
-		calendars.Put(&nearWindows{ranks, c.near, c.filled})
-		c.near, c.filled = nil, nil
+	if c.near != nil && c.far.Len() == 0 {
+		c.far.Rewind()
+		calendars.Put(&windows{ranks, c.near, c.filled, c.far})
+		c.near, c.filled, c.far = nil, nil, nil
 	}
 }
 
