@@ -5,6 +5,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,17 @@ func Page(name string) string {
 		}
 	}
 	return ""
+}
+
+// Has reports whether there is a page with a name, without reading it.
+func Has(name string) bool {
+	if added[name] != "" {
+		return true
+	}
+	return slices.ContainsFunc([]string{name, shared[name]}, func(name string) bool {
+		_, err := fs.Stat(files, "reference/"+name+".md")
+		return err == nil && name != ""
+	})
 }
 
 // General returns the names of the pages about other topics than a format, generator or backend.

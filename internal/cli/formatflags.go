@@ -30,7 +30,7 @@ func newFormatFlags(cmd *cobra.Command, formats format.List,
 		if t := table(&formats[i]); t != nil {
 			g.Params = t.New().Params()
 		}
-		if docs.Page(g.Doc) != "" {
+		if docs.Has(g.Doc) {
 			manual.Of(cmd).Add(g)
 		}
 	}

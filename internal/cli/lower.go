@@ -4,6 +4,7 @@ package cli
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -51,11 +52,14 @@ func (f *LowerFlags) Register(p *Program, cmd *cobra.Command) {
 	manual.Section(cmd, "Lowering")
 	manual.Topic(cmd, manual.Group{
 		Owner: lowering, Title: "passes that lower high-level ops to sends, receives and calcs", Names: passes.Names(),
-		Params: append(passes, lower.Keys()...),
+		Params: append(passes, loweringKeys()...),
 		File:   "docs/reference/lowering.md, docs/reference/lowering-nccl.md, docs/reference/storage.md",
 	})
 	f.registerPasses(cmd)
 }
+
+// loweringKeys returns the keys of passes for help. There are many, and programs make many commands.
+var loweringKeys = sync.OnceValue(lower.Keys)
 
 // lowering is the help topic of passes.
 const lowering = "lowering"

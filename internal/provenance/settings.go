@@ -32,12 +32,16 @@ func (c *Command) settings() (map[string]string, error) {
 	if err := c.Options.Apply(given.Params()); err != nil {
 		return nil, err
 	}
-	isSet := func(p param.Param) bool { return p.Name == "set" }
-	if err := c.Options.Apply(slices.DeleteFunc(slices.Clone(unset.Params()), isSet)); err != nil {
-		return nil, err
-	}
 	// A table is long, so each is made once.
-	set, initially, without := given.Params(), initial.Params(), unset.Params()
+	set, initially := given.Params(), initial.Params()
+	isSet := func(p param.Param) bool { return p.Name == "set" }
+	without := set
+	if c.Options.Given("set") {
+		if err := c.Options.Apply(slices.DeleteFunc(slices.Clone(unset.Params()), isSet)); err != nil {
+			return nil, err
+		}
+		without = unset.Params()
+	}
 	all := make(map[string]string)
 	add := func(name, text, by string) {
 		if text != by {
@@ -96,18 +100,21 @@ type Point struct {
 
 // Points describes points. base describes the run without the grid.
 func (c *Command) Points(base *Run, points []Point, env *sim.Env) ([]*Run, error) {
-	initial, backend := c.Kind.New(), c.Kind.New()
-	if err := c.Options.Apply(backend.Params()); err != nil {
-		return nil, err
-	}
-	quiet := *env
-	quiet.Warn, quiet.Advise, quiet.Explain, quiet.CheckOutput = nil, nil, nil, nil
-	if err := backend.Check(&quiet); err != nil { // some parameters depend on the network
-		return nil, err
+	var set, initially param.Set
+	if slices.ContainsFunc(points, func(p Point) bool { return len(p.Overrides) > 0 }) {
+		backend := c.Kind.New()
+		if err := c.Options.Apply(backend.Params()); err != nil {
+			return nil, err
+		}
+		quiet := *env
+		quiet.Warn, quiet.Advise, quiet.Explain, quiet.CheckOutput = nil, nil, nil, nil
+		if err := backend.Check(&quiet); err != nil { // some parameters depend on the network
+			return nil, err
+		}
+		set, initially = backend.Params(), c.Kind.New().Params()
 	}
 	runs := make(map[string]int) // by point
 	all := make([]*Run, len(points))
-	set, initially := backend.Params(), initial.Params()
 	keyed := set.Find("set") != nil
 	for i := range points {
 		point := &points[i]

@@ -83,7 +83,8 @@ func (f Folder) Write(id string, line []byte, status Status) error {
 // Clean removes files that killed processes left unfinished. It spares files of the last hour, which may be of a
 // process that runs.
 func (f Folder) Clean() {
-	for _, pattern := range []string{"runs/*/.*.json.*", "packs/.pack.*", "timing/.*.csv.*", "runs/*/*.claim"} {
+	for _, pattern := range []string{"runs/*/.*.json.*", "packs/.pack.*", "timing/.*.csv.*", "runs/*/*.claim",
+		"runs/.clock.*"} {
 		left, _ := filepath.Glob(filepath.Join(string(f), filepath.FromSlash(pattern)))
 		for _, name := range left {
 			if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {

@@ -179,6 +179,9 @@ func (f Folder) listFiles() (map[string]bool, error) {
 		return nil, err
 	}
 	for _, folder := range folders {
+		if !folder.IsDir() {
+			continue // a killed process may have left one
+		}
 		entries, err := os.ReadDir(filepath.Join(root, folder.Name()))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

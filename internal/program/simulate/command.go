@@ -111,9 +111,11 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	manual.InTopic(cmd, "replicas", "sweep")
 	flags.BoolVar(&o.Compare, "compare", false, "compare finish times of ranks with recorded ones")
 	manual.InTopic(cmd, "compare", "result")
+	params := make([]param.Set, len(kinds)) // long, so each is made once
 	var swept []string
 	for i := range kinds {
-		for _, name := range kinds[i].New().Params().Swept() {
+		params[i] = kinds[i].New().Params()
+		for _, name := range params[i].Swept() {
 			if !slices.Contains(swept, name+"=") {
 				swept = append(swept, name+"=")
 			}
@@ -154,7 +156,7 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
 	manual.InTopic(cmd, "profile", "result")
 	manual.Section(cmd, "Output")
-	o.Read.Simulators = simulators(kinds)
+	o.Read.Simulators = simulators(params)
 	o.Read.Register(p, cmd)
 	o.Jobs.Register(cmd)
 	flags.BoolVar(&o.Alone, "alone", false, "also run each job alone, and print its slowdown")
@@ -163,7 +165,7 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	o.Lower.Register(p, cmd)
 	o.Own = cli.NewOptions(cmd)
 	o.study.Register(cmd)
-	o.listings = o.registerBackends(cmd, kinds)
+	o.listings = o.registerBackends(cmd, kinds, params)
 	manual.Topic(cmd, manual.Group{
 		Owner: "sweep", Title: "grids of parameters", Page: sweepPage, File: "docs/reference/simulate.md",
 	})
@@ -202,16 +204,16 @@ func entries(kinds []sim.Kind) (all []cli.Entry) {
 }
 
 // registerBackends adds the flags and the help topics of the backends, and returns their listings.
-func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists []sim.Listing) {
+func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind, tables []param.Set) (lists []sim.Listing) {
 	for _, kind := range kinds {
 		lists = append(lists, kind.Lists...)
 	}
 	o.lists = make([]bool, len(lists))
 	at := 0
-	for _, kind := range kinds {
+	for i, kind := range kinds {
 		group := manual.Group{
 			Owner: kind.Name, Title: kind.Title, Topic: true, Doc: "backends/" + kind.Name,
-			List: `Backends (--backend NAME; "simulate --help NAME" shows the flags)`, Params: kind.New().Params(),
+			List: `Backends (--backend NAME; "simulate --help NAME" shows the flags)`, Params: tables[i],
 		}
 		o.Own.Add(cmd, group)
 		for _, list := range kind.Lists {
@@ -225,9 +227,9 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind) (lists 
 }
 
 // simulators returns the simulators that backends can reproduce.
-func simulators(kinds []sim.Kind) (all []string) {
-	for _, kind := range kinds {
-		if compat := kind.New().Params().Find("compat"); compat != nil {
+func simulators(tables []param.Set) (all []string) {
+	for _, table := range tables {
+		if compat := table.Find("compat"); compat != nil {
 			all = append(all, compat.Choices...)
 		}
 	}
