@@ -24,10 +24,9 @@ var layers = []layer{
 		packages: []string{"internal/program/..."}},
 	{row: 3, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, " +
 		"exit codes, help",
-		packages: []string{"internal/cli/...", "internal/cluster", "internal/dataset",
-			"internal/publish", "internal/jobs",
-			"internal/limit",
-			"internal/manual", "internal/provenance", "internal/study"}},
+		packages: []string{"internal/cli/...", "internal/cluster", "internal/dataset", "internal/grid",
+			"internal/jobs", "internal/limit", "internal/manual", "internal/provenance", "internal/publish",
+			"internal/results", "internal/runs", "internal/study"}},
 	{row: 4, from: 20, to: 940, name: "formats", about: "front and back ends: Open, Read, Write, one folder per format",
 		packages: []string{"formats/..."}},
 	{row: 5, from: 20, to: 440, name: "dag/gen", about: "one folder per workload model",
