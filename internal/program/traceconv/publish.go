@@ -334,8 +334,14 @@ func (c *converter) finish(r *publish.Result, err error) error {
 		}
 	}
 	more := ""
+	switch others := countStatus(entries, batch.Status(publish.NoTrace)); {
+	case others == 1:
+		more = "; 1 other file is no trace"
+	case others > 1:
+		more = fmt.Sprintf("; %d other files are no traces", others)
+	}
 	if r.Identity != "" {
-		more = "; set " + r.Identity
+		more += "; set " + r.Identity
 	}
 	if len(entries) == 0 { // other changes of the set
 		c.p.Info("%d traces%s", r.Traces, more)
@@ -346,6 +352,16 @@ func (c *converter) finish(r *publish.Result, err error) error {
 		return cli.Reported(cli.ExitFailed)
 	}
 	return nil
+}
+
+// countStatus returns the number of entries with a status.
+func countStatus(entries []batch.Entry, status batch.Status) (n int) {
+	for _, e := range entries {
+		if e.Status == status {
+			n++
+		}
+	}
+	return n
 }
 
 // converter converts inputs of a set.

@@ -42,7 +42,8 @@ func TestPublish(t *testing.T) {
 	if _, err := os.Stat("set"); err == nil {
 		t.Fatal("a set that was not published exists")
 	}
-	if got := clitest.Run(New, "--publish", "set/", "--meta", "ds.yaml", "raw", "--version", "1.2.3"); got.Status != 0 {
+	if got := clitest.Run(New, "--publish", "set/", "--meta", "ds.yaml", "raw", "--version", "1.2.3"); got.Status != 0 ||
+		!strings.Contains(got.Stderr, "2 traces: 2 added; 1 other file is no trace; set ") {
 		t.Fatalf("publishing: %+v", got)
 	}
 	for name, path := range map[string]string{"a": "traces/workload=goal/trace=a/a.parquet",
