@@ -43,7 +43,7 @@ func TestPublish(t *testing.T) {
 		t.Fatal("a set that was not published exists")
 	}
 	if got := clitest.Run(New, "--publish", "set/", "--meta", "ds.yaml", "raw", "--version", "1.2.3"); got.Status != 0 ||
-		!strings.Contains(got.Stderr, "2 traces: 2 added; 1 other file is no trace; set ") {
+		!strings.Contains(got.Stderr, " kB; 1 other file is no trace; set ") {
 		t.Fatalf("publishing: %+v", got)
 	}
 	for name, path := range map[string]string{"a": "traces/workload=goal/trace=a/a.parquet",
