@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/units"
@@ -130,20 +129,14 @@ func (s scale) rounds(r *big.Rat) bool {
 // between returns n numbers from first to last, at equal distances or, for a logarithmic scale, at equal ratios. Those
 // of a logarithmic scale are exact to 200 bits.
 func between(first, last *big.Rat, n int, logarithmic bool) ([]*big.Rat, error) {
-	all := make([]*big.Rat, n)
 	if !logarithmic {
-		step := new(big.Rat).Sub(last, first)
-		step.Quo(step, big.NewRat(int64(n-1), 1))
-		for i := range all {
-			all[i] = new(big.Rat).Mul(step, big.NewRat(int64(i), 1))
-			all[i].Add(all[i], first)
-		}
-		return all, nil
+		return param.Spaced(first, last, n), nil
 	}
 	if first.Sign() <= 0 || last.Sign() <= 0 {
 		return nil, fmt.Errorf("expected numbers above 0 for a logarithmic range, found %s and %s", first.RatString(),
 			last.RatString())
 	}
+	all := make([]*big.Rat, n)
 	ratio := root(new(big.Float).SetPrec(precision).SetRat(new(big.Rat).Quo(last, first)), n-1)
 	value := new(big.Float).SetPrec(precision).SetRat(first)
 	for i := range all {
@@ -206,49 +199,31 @@ func nearby(x *big.Float) *big.Rat {
 	return r
 }
 
-// rangeOf splits FROM..TO:N and FROM..TO:N:log.
-func rangeOf(text string) (from, to string, n int, logarithmic, is bool, err error) {
-	from, rest, is := strings.Cut(text, "..")
-	if !is || from == "" || strings.Trim(from[:1], "0123456789.+-") != "" {
-		return "", "", 0, false, false, nil
-	}
-	to, count, found := strings.Cut(rest, ":")
-	if !found {
-		return from, to, 0, false, true, nil
-	}
-	count, mode, hasMode := strings.Cut(count, ":")
-	n, numberErr := strconv.Atoi(count)
-	if numberErr != nil || n < 2 || n > MaxRuns || hasMode && mode != "log" {
-		return "", "", 0, false, true, fmt.Errorf("expected FROM..TO:N or FROM..TO:N:log with N from 2 to %d, found %q",
-			MaxRuns, text)
-	}
-	return from, to, n, hasMode, true, nil
-}
-
 // values returns the values that an item of an axis names: one, or those of a range. seeds allows FROM..TO without a
 // number, all whole numbers of a range.
 func (s scale) values(text string, seeds bool) ([]Setting, error) {
-	from, to, n, logarithmic, is, err := rangeOf(text)
+	r, is, err := param.ParseRange(text, MaxRuns)
 	if err != nil {
 		return nil, err
 	}
 	if !is {
 		return []Setting{{Text: text}}, nil
 	}
-	first, last, describe, err := s.ends(from, to)
+	first, last, describe, err := s.ends(r.From, r.To)
 	if err != nil {
 		return nil, err
 	}
+	n := r.N
 	if n == 0 {
 		count := new(big.Rat).Sub(last, first)
 		if !seeds || !first.IsInt() || !last.IsInt() || count.Sign() < 0 || count.Cmp(big.NewRat(MaxRuns-1, 1)) > 0 {
 			return nil, fmt.Errorf("expected FROM..TO:N with N from 2 to %d, found %q", MaxRuns, text)
 		}
 		if n = int(count.Num().Int64()) + 1; n == 1 {
-			return []Setting{{Text: from}}, nil
+			return []Setting{{Text: r.From}}, nil
 		}
 	}
-	numbers, err := between(first, last, n, logarithmic)
+	numbers, err := between(first, last, n, r.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package measure
 import (
 	"fmt"
 	"math/big"
-	"strconv"
 	"strings"
 
 	"github.com/tracedag/tracedag/param"
@@ -51,7 +50,10 @@ func ParseGrid(text string, set param.Set) ([][]param.Setting, error) {
 func ParseAxis(name, text string, parse func(string) (*big.Rat, error)) ([]*big.Rat, error) {
 	var values []*big.Rat
 	for item := range strings.SplitSeq(text, ",") {
-		from, rest, isRange := strings.Cut(item, "..")
+		r, isRange, err := param.ParseRange(item, maxPoints)
+		if err != nil || isRange && (r.N == 0 || r.Log) {
+			return nil, fmt.Errorf("%s: expected FROM..TO:N with N from 2 to %d, found %q", name, maxPoints, item)
+		}
 		if !isRange {
 			v, err := parse(item)
 			if err != nil {
@@ -60,25 +62,15 @@ func ParseAxis(name, text string, parse func(string) (*big.Rat, error)) ([]*big.
 			values = append(values, v)
 			continue
 		}
-		to, count, found := strings.Cut(rest, ":")
-		n, err := strconv.Atoi(count)
-		if !found || err != nil || n < 2 || n > maxPoints {
-			return nil, fmt.Errorf("%s: expected FROM..TO:N with N from 2 to %d, found %q", name, maxPoints, item)
-		}
-		first, err := parse(from)
+		first, err := parse(r.From)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		last, err := parse(to)
+		last, err := parse(r.To)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		step := new(big.Rat).Sub(last, first)
-		step.Quo(step, big.NewRat(int64(n-1), 1))
-		for k := range n {
-			v := new(big.Rat).Mul(step, big.NewRat(int64(k), 1))
-			values = append(values, v.Add(v, first))
-		}
+		values = append(values, param.Spaced(first, last, r.N)...)
 	}
 	return values, nil
 }

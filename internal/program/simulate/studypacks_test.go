@@ -194,3 +194,57 @@ func dropClaims(t *testing.T, folder string) {
 		os.Remove(name)
 	}
 }
+
+// TestStudyTwice checks that a merge refuses two results of a run that differ, and names their files.
+func TestStudyTwice(t *testing.T) {
+	file := studied(t, "traces: [pair.goal]\nset: {backend: loggops}\nvary: {L: [1us, 2us]}\n")
+	folder := filepath.Join(filepath.Dir(file), "results")
+	study2(t, 0, "--study", file, "-o", folder)
+	files, err := filepath.Glob(filepath.Join(folder, "runs", "*", "*.json"))
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	study2(t, 0, "--study", file, "-o", folder, "--pack")
+	id := strings.TrimSuffix(filepath.Base(files[0]), ".json")
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	for change, status := range map[string]int{`"version":"test"`: 0, `"makespan_ps":`: 1} {
+		other := bytes.Replace(line, []byte(change), []byte(strings.Replace(change, `t"`, `u"`, 1)), 1)
+		if status == 1 {
+			other = bytes.Replace(line, []byte(change), []byte(change+"1"), 1)
+		}
+		if bytes.Equal(other, line) {
+			t.Fatalf("%s is not in %s", change, line)
+		}
+		if err := results.Folder(folder).Write(id, append(other, '\n'), results.Done); err != nil {
+			t.Fatal(err)
+		}
+		r := study2(t, status, "--study", file, "-o", folder, "--merge")
+		if status == 1 && (!strings.Contains(r.Stderr, "different results") || !strings.Contains(r.Stderr, files[0]) ||
+			!strings.Contains(r.Stderr, ".jsonl.zst")) {
+			t.Errorf("merging two results of a run: %s", r.Stderr)
+		}
+	}
+}
+
+// TestStudySeedsOfOneTrace checks that seeds of a backend without random choices are runs of their own, as by hand.
+func TestStudySeedsOfOneTrace(t *testing.T) {
+	file := studied(t, "traces: [pair.goal]\nset: {backend: ideal}\nseeds: [3, 1, 7]\n")
+	folder := filepath.Join(filepath.Dir(file), "results")
+	study2(t, 0, "--study", file, "-o", folder, "--pack")
+	study2(t, 0, "--study", file, "-o", folder, "--merge", "--points", filepath.Join(folder, "points.csv"))
+	points, err := os.ReadFile(filepath.Join(folder, "points.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seed := range []string{"3", "1", "7"} {
+		by := study2(t, 0, "--backend", "ideal", "--seed", seed, "--json", filepath.Join(filepath.Dir(file), "pair.goal"))
+		_, id, _ := strings.Cut(by.Stdout, `"id":"`)
+		if id = id[:16]; bytes.Count(points, []byte(id+",")) != 1 {
+			t.Errorf("seed %s: run %s is not in\n%s", seed, id, points)
+		}
+	}
+}
