@@ -29,6 +29,8 @@ type Outputs struct {
 	swept map[string]bool // folders without leftovers
 	names atomic.Int64    // number of names made so far
 	step  func()          // called before each step of replacing files; nil except in tests
+
+	onStop func() // called by Stop; may be nil
 }
 
 // name returns a path in a folder that no other output of the program has or had.
@@ -161,11 +163,21 @@ func (s *Outputs) RemoveAll() {
 	s.removeAllLocked()
 }
 
-// Stop removes the unfinished files of a process that is about to exit. Afterwards, calls that begin or finish an
-// output block forever.
+// Stop removes the unfinished files of a process that is about to exit, and calls the functions of OnStop. Afterwards,
+// calls that begin or finish an output block forever.
 func (s *Outputs) Stop() {
 	s.mu.Lock()
 	s.removeAllLocked()
+	if s.onStop != nil {
+		s.onStop()
+	}
+}
+
+// OnStop makes Stop call a function, which replaces an earlier one; nil: none. The function must not use s.
+func (s *Outputs) OnStop(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onStop = do
 }
 
 func (s *Outputs) removeAllLocked() {

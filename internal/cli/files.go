@@ -106,6 +106,10 @@ func (p *Program) RegisterSync(flags *pflag.FlagSet) {
 // NoSync reports whether outputs need not be flushed to the disk.
 func (p *Program) NoSync() bool { return p.outputs.NoSync }
 
+// OnStop makes signals that end the process call a function before, which replaces an earlier one; nil: none. The
+// function must not use outputs of the program.
+func (p *Program) OnStop(do func()) { p.outputs.OnStop(do) }
+
 // OutputVar adds a flag that names an output file to the command. An empty name is an error of usage.
 func OutputVar(flags *pflag.FlagSet, at *string, name, usage string) {
 	flags.Var((*outputName)(at), name, usage)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tracedag/tracedag/internal/dataset"
 	"github.com/tracedag/tracedag/internal/disk"
@@ -37,7 +38,10 @@ type lockedSet struct {
 	lock   *os.File
 	made   bool     // the set's folder was created
 	before *setTime // modification time of the folder before the lock
-	sync   bool     // flush files to the disk
+	flush  bool     // files to the disk
+
+	ending sync.Mutex // held while the change is committed or discarded
+	ended  bool
 }
 
 // setTime is the modification time of a folder.
@@ -53,8 +57,8 @@ func (e *LockedError) Error() string {
 
 // lockSet locks the set, which it creates if it is missing, and finishes or undoes an interrupted change. With wait, it
 // waits for another publisher; otherwise it returns a [*LockedError].
-func lockSet(folder string, wait, sync bool) (*lockedSet, error) {
-	s := &lockedSet{folder: folder, sync: sync}
+func lockSet(folder string, wait, flush bool) (*lockedSet, error) {
+	s := &lockedSet{folder: folder, flush: flush}
 	switch info, err := os.Stat(folder); {
 	case errors.Is(err, fs.ErrNotExist):
 		s.made = true
@@ -117,8 +121,31 @@ func (s *lockedSet) staged(path string) string {
 	return filepath.Join(s.state(newFolder), filepath.FromSlash(path))
 }
 
+// stop undoes a change that is not committed, for a process that is about to exit; it waits for the end of a committed
+// one. Afterwards, all other methods that end the change block forever.
+func (s *lockedSet) stop() {
+	s.ending.Lock()
+	if s.ended {
+		return
+	}
+	for range 10 { // others may be adding files
+		if s.discard() == nil {
+			break
+		}
+	}
+	s.release()
+}
+
 // unlock removes the state, which must be finished or undone, and the lock.
 func (s *lockedSet) unlock() {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	s.release()
+}
+
+// release is unlock for a caller that holds s.ending.
+func (s *lockedSet) release() {
+	s.ended = true
 	os.RemoveAll(s.state(workFolder))
 	os.Remove(s.state(lockName))
 	os.Remove(filepath.Join(s.folder, stateFolder))
@@ -166,7 +193,7 @@ func (s *lockedSet) writeFile(name string, data []byte) error {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil && s.sync {
+	if err == nil && s.flush {
 		err = disk.Supported(file.Sync())
 	}
 	return errors.Join(err, file.Close())
@@ -174,6 +201,8 @@ func (s *lockedSet) writeFile(name string, data []byte) error {
 
 // commit makes the staged files and the removals of the paths the set's, at once for every reader of SHA256SUMS.
 func (s *lockedSet) commit(removed []string) error {
+	s.ending.Lock()
+	defer s.ending.Unlock()
 	if err := s.writeFile(s.state(removedName), []byte(strings.Join(append(removed, ""), "\n"))); err != nil {
 		return err
 	}
@@ -277,7 +306,7 @@ func removeIfThere(name string) error {
 
 // syncFolders flushes a folder and those below it.
 func (s *lockedSet) syncFolders(folder string) error {
-	if !s.sync {
+	if !s.flush {
 		return nil
 	}
 	return filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
@@ -292,7 +321,7 @@ func (s *lockedSet) syncFolders(folder string) error {
 }
 
 func (s *lockedSet) syncFolder(folder string) error {
-	if !s.sync {
+	if !s.flush {
 		return nil
 	}
 	return disk.Sync(folder)

@@ -51,7 +51,9 @@ type Options struct {
 	Jobs         int  // inputs converted concurrently
 
 	Converter
-	Warn, Explain func(message string, args ...any)
+	// has a signal that ends the process call a function before; nil: none; may be nil
+	OnStop              func(do func())
+	Warn, Info, Explain func(message string, args ...any)
 }
 
 // Converter converts inputs to stores. Its methods may be called concurrently.
@@ -116,6 +118,10 @@ func Run(o *Options) (*Result, error) {
 	set, err := lockSet(o.Folder, !o.NoWait, !o.NoSync)
 	if err != nil {
 		return nil, err
+	}
+	if o.OnStop != nil {
+		o.OnStop(set.stop)
+		defer o.OnStop(nil)
 	}
 	p := &publication{o: o, set: set}
 	result, err := p.run()

@@ -85,7 +85,7 @@ func options(t *testing.T, folder string, inputs ...string) *Options {
 	}
 	return &Options{Context: t.Context(), Folder: folder, Formats: formats.All, Inputs: inputs, Metadata: m,
 		NoSync: true,
-		Today:  "2026-11-01", Jobs: 2, Converter: readWrite{}, Warn: t.Logf, Explain: t.Logf}
+		Today:  "2026-11-01", Jobs: 2, Converter: readWrite{}, Warn: t.Logf, Info: t.Logf, Explain: t.Logf}
 }
 
 // mustRun publishes without an error.
@@ -553,6 +553,30 @@ func TestRecovery(t *testing.T) {
 		if got := content(t, set); !reflect.DeepEqual(got, want) {
 			t.Errorf("%d files placed: the set has %d files, expected %d", placed, len(got), len(want))
 		}
+	}
+}
+
+// TestStop checks that a process that is about to exit undoes its change.
+func TestStop(t *testing.T) {
+	dir := t.TempDir()
+	set := filepath.Join(dir, "set")
+	mustRun(t, options(t, set, writeTrace(t, filepath.Join(dir, "a.goal"), 1)))
+	before := content(t, set)
+	for _, folder := range []string{set, filepath.Join(dir, "none")} {
+		locked, err := lockSet(folder, true, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := locked.stage("traces/new.parquet", []byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		locked.stop()
+	}
+	if !reflect.DeepEqual(content(t, set), before) {
+		t.Error("the set changed")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		t.Error("a set that was not published exists")
 	}
 }
 

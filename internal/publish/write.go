@@ -131,14 +131,14 @@ func (p *publication) change() string {
 	return change
 }
 
-// Suggestion returns advice about the version of a set whose stores changed without it, "" if there is none.
+// suggest reports that the stores of the set changed, but not its version.
 func (p *publication) suggest() {
 	if p.before == nil || p.before.Meta.Version != p.meta.Version {
 		return
 	}
 	if part := p.change(); part == "minor" || part == "major" {
 		if version, err := dataset.Bump(p.meta.Version, part); err == nil {
-			p.o.Explain("the version of the set is still %s; --bump makes it %s", p.meta.Version, version)
+			p.o.Info("the version of the set is still %s; --bump makes it %s", p.meta.Version, version)
 		}
 	}
 }

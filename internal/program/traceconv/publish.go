@@ -223,7 +223,7 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 	o.Context, o.Formats, o.From, o.Inputs, o.Jobs = c.p.Context(), c.p.Formats, c.read.From, args, jobs
 	o.NoSync, o.Strict = c.p.NoSync(), c.write.Strict
 	o.SkipExisting, o.DryRun = c.batch.skip, c.batch.dry
-	o.Warn, o.Explain = c.p.Warn, c.p.Explain
+	o.Warn, o.Info, o.Explain, o.OnStop = c.p.Warn, c.p.Info, c.p.Explain, c.p.OnStop
 	origin.Mark(cmd.Flag("title"), false)
 	c.retitle, c.publishing = false, true
 	progress := c.p.Progress("publishing", totalSize(args), "B")
