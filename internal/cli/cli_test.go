@@ -704,9 +704,10 @@ func TestFor(t *testing.T) {
 	q.Warn("a/x: odd")
 	q.Warn("a/x-0.txt:7: odd")
 	q.Info("out/x: lost: names")
+	p.For("a", nil).Warn("a file is odd")
 	want := []string{"a/x: schedgen: 3 losses", "a/x: odd", "a/x-0.txt:7: odd", "out/x: lost: names"}
 	if !slices.Equal(warned, want) || stderr.String() != "copy: warning: "+want[0]+"\ncopy: warning: "+want[1]+
-		"\ncopy: warning: "+want[2]+"\ncopy: "+want[3]+"\n" {
+		"\ncopy: warning: "+want[2]+"\ncopy: "+want[3]+"\ncopy: warning: a: a file is odd\n" {
 		t.Errorf("warnings %q, stderr %q", warned, stderr.String())
 	}
 	p.Quiet = true

@@ -228,7 +228,7 @@ func (p *Program) Error(format string, args ...any) {
 // fmt.Printf.
 func (p *Program) Warn(format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
-	if p.of != nil && !strings.HasPrefix(message, p.input) {
+	if p.of != nil && !isAbout(message, p.input) {
 		message = p.input + ": " + message
 	}
 	if p.Warned != nil {
@@ -237,6 +237,12 @@ func (p *Program) Warn(format string, args ...any) {
 	if !p.Quiet {
 		p.printf("warning: %s", message)
 	}
+}
+
+// isAbout reports whether a message begins with the name of an input or of one of its files.
+func isAbout(message, input string) bool {
+	rest, found := strings.CutPrefix(message, input)
+	return found && (strings.HasSuffix(input, "/") || strings.IndexAny(rest, ":/.-_0123456789") == 0)
 }
 
 // Info prints a message that requires no action, such as a loss, unless -q is set.
