@@ -237,6 +237,12 @@ func TestIdempotent(t *testing.T) {
 			t.Errorf("%s was written again", name)
 		}
 	}
+	if err := os.Remove(filepath.Join(set, dataset.ManifestName)); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustRun(t, options(t, set)); !again.Changed || again.Identity != first.Identity {
+		t.Errorf("a missing manifest: %+v", again)
+	}
 	store := filepath.Join(set, "traces/workload=goal/trace=a/a.parquet")
 	o := options(t, set, store)
 	o.SkipExisting = true

@@ -47,13 +47,15 @@ func open(folder string) (*Published, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !IsSet(folder):
 		return nil, nil
+	case errors.Is(err, fs.ErrNotExist): // publishing writes it anew
 	case err != nil:
 		return nil, err
+	default:
+		p.Identity = hexDigest(manifest)
 	}
 	if p.Files, err = dataset.ParseManifest(filepath.Join(folder, dataset.ManifestName), manifest); err != nil {
 		return nil, err
 	}
-	p.Identity = hexDigest(manifest)
 	if p.Rows, err = Catalogue(folder); err != nil {
 		return nil, err
 	}
