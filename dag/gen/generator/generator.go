@@ -133,7 +133,7 @@ type Reporter interface{ ReportFile() string }
 // they do, and by which parameter.
 type Printer interface {
 	Prints() (name string, prints bool)
-	Print(w io.Writer) error
+	Print(env *Env, w io.Writer) error
 }
 
 // Seed is the seed of a random generator. Configurations embed it.

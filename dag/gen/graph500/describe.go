@@ -40,10 +40,15 @@ type GroupDescription struct {
 // RootDegree is the degree of the root, drawn or given, and the distribution of drawn ones.
 type RootDegree struct {
 	Value  int64   `json:"value"`
-	Mu     float64 `json:"mu"`    // mean of the logarithm: eq. 18
-	Sigma  float64 `json:"sigma"` // standard deviation of the logarithm: eq. 19
+	Mu     float64 `json:"mu"`    // mean of the logarithm: eq. 18 if lognormal
+	Sigma  float64 `json:"sigma"` // standard deviation of the logarithm: eq. 19 if lognormal
 	Median float64 `json:"median"`
 	Mean   float64 `json:"mean"`
+	P90    float64 `json:"p90"` // 90 % of the degrees are not above
+	P99    float64 `json:"p99"`
+
+	Distribution string `json:"distribution"` // as in the flag
+	Weighted     bool   `json:"weighted"`     // by ends of edges
 }
 
 // Level is a level of the search. In level 0 the edges are those of the root.
@@ -65,7 +70,7 @@ func Describe(p Params, seed int64, byteTime float64) (*Description, error) {
 	root, degree := p.drawRoot(seed)
 	d := &Description{
 		Scale: p.Scale, EdgeFactor: p.EdgeFactor, Nodes: p.Nodes, Coalescing: p.Coalescing, Eq7: p.Eq7.String(),
-		HIntDiv: p.HIntDiv, TotalEdges: p.totalEdges(), RootProcess: root, RootDegree: p.rootDegree(degree),
+		HIntDiv: p.HIntDiv, TotalEdges: p.totalEdges(), RootProcess: root, RootDegree: p.rootDegree(degree, seed),
 	}
 	w := p.equations(degree)
 	left, n := float64(d.TotalEdges), float64(p.Nodes)

@@ -96,9 +96,13 @@ func injectionProbability(packetTime, queryTime float64, coalescing int64) float
 }
 
 // rootDegree returns the distribution of the degree of the root next to its value.
-func (p *Params) rootDegree(value int64) RootDegree {
-	mu, sigma := rootDegreeDistribution(p.Scale)
-	return RootDegree{value, mu, sigma, math.Exp(mu), math.Exp(mu + sigma*sigma/2)}
+func (p *Params) rootDegree(value, seed int64) RootDegree {
+	s := p.rootSummary(seed)
+	text, _ := p.Degrees.MarshalText()
+	return RootDegree{
+		Value: value, Mu: s.lnMean, Sigma: s.lnDev, Median: s.percentile(0.5), Mean: s.mean, P90: s.percentile(0.9),
+		P99: s.percentile(0.99), Distribution: string(text), Weighted: p.Degrees.Weighted,
+	}
 }
 
 // rootDegreeDistribution returns the mean and the standard deviation of the logarithm of the root's degree: eq. 18

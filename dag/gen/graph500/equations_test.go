@@ -158,7 +158,7 @@ func TestRootDegree(t *testing.T) {
 	for _, r := range table.Rows {
 		p := Default()
 		p.Scale = r.S
-		root := p.rootDegree(1)
+		root := p.rootDegree(1, 1)
 		near(t, "mu", root.Mu, r.Mu)
 		near(t, "sigma", root.Sigma, r.Sigma)
 		near(t, "median", root.Median, r.Median)
@@ -168,7 +168,7 @@ func TestRootDegree(t *testing.T) {
 		random := draws(7, r.S, 0, "test")
 		below := map[int64]int{} // how many draws are equal
 		for range n {
-			below[p.drawRootDegree(random)]++
+			below[p.drawRootDegree(1, random)]++
 		}
 		sum, worst := 0, 0.0
 		for k := int64(1); k < 1000; k++ {

@@ -37,6 +37,7 @@ the degree of the root; --print-model prints the distributions instead of a trac
 type Config struct {
 	model Params
 	generator.Seed
+	root         rootChoice
 	prints, json bool
 	link         *big.Rat // picoseconds per byte; nil: unknown
 }
@@ -55,6 +56,12 @@ func (c *Config) Params() param.Set {
 		param.Int(&p.Coalescing, "coalescing", "queries per full message"),
 		time,
 		param.Int(&p.RootDegree, "root-degree", "degree of the root; 0: random"),
+		param.Enum(&p.Degrees, "degree-distribution",
+			"random degrees of the root: lognormal; power:ALPHA[,MIN]; rmat: of a Kronecker graph; rmat-noise:B; "+
+				"file:FILE with degrees and numbers of vertices").Alias("degree-law").Placeholder("name").
+			Offer("lognormal", "power:2", "rmat", "rmat-noise:0.1"),
+		param.OneOf(&c.root, "root", "root: a random vertex, or the vertex at a random end of an edge (weighted)",
+			vertexRoot, weightedRoot),
 		param.Int(&p.RootProcess, "root-process", "process that owns the root; -1: random"),
 		param.Float(&p.Variation, "variation",
 			"factor of the standard deviation of queries; 0: all processes send the mean"),
@@ -93,21 +100,52 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	if c.json || c.link != nil {
 		return nil, errors.New("--json and --link need --print-model")
 	}
-	p := c.model
-	p.Context = env.OrEmpty().Context
+	p, err := c.params(env)
+	if err != nil {
+		return nil, err
+	}
 	return generator.From(NewSource(p, c.Seed.Value))
 }
+
+// params returns the parameters with the degrees of the file.
+func (c *Config) params(env *generator.Env) (Params, error) {
+	p := c.model
+	p.Context = env.OrEmpty().Context
+	p.Degrees.Weighted = c.root == weightedRoot
+	if p.Degrees.Kind != MeasuredDegrees {
+		return p, nil
+	}
+	return p, env.OpenFile(p.Degrees.File, func(_ string, r io.Reader) (err error) {
+		p.Degrees.Counts, err = ReadDegrees(r)
+		return err
+	})
+}
+
+// rootChoice is how the root is drawn.
+type rootChoice uint8
+
+const (
+	vertexRoot rootChoice = iota
+	weightedRoot
+)
+
+// String returns the name on the command line.
+func (r rootChoice) String() string { return [...]string{"vertex", "weighted"}[r] }
 
 // Prints reports whether Print takes the place of Source, because of --print-model.
 func (c *Config) Prints() (name string, prints bool) { return "print-model", c.prints }
 
 // Print writes the results of the model's equations.
-func (c *Config) Print(w io.Writer) error {
+func (c *Config) Print(env *generator.Env, w io.Writer) error {
 	bytePicoseconds := 0.0
 	if c.link != nil {
 		bytePicoseconds, _ = c.link.Float64()
 	}
-	d, err := Describe(c.model, c.Seed.Value, bytePicoseconds)
+	p, err := c.params(env)
+	if err != nil {
+		return err
+	}
+	d, err := Describe(p, c.Seed.Value, bytePicoseconds)
 	if err != nil {
 		return err
 	}
@@ -128,6 +166,7 @@ func (d *Description) write(w io.Writer) error {
 	r := d.RootDegree
 	fmt.Fprintf(tab, "root degree\t%d; drawn: median %.6g, mean %.6g, logarithm %.6g +- %.6g\n",
 		r.Value, r.Median, r.Mean, r.Mu, r.Sigma)
+	fmt.Fprintf(tab, "\t%s: 90 %% up to %.6g, 99 %% up to %.6g\n", r.Distribution, r.P90, r.P99)
 	if d.InjectionProbability != nil {
 		fmt.Fprintf(tab, "injection probability\t%.6g\n", *d.InjectionProbability)
 	}

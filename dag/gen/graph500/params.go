@@ -17,9 +17,10 @@ type Params struct {
 	Coalescing  int64    // c_s: queries of a full message
 	QueryTime   dag.Time // t_q: to process a query
 	Groups      []Group  // processes with a query time of their own, each in at most one group
-	RootDegree  int64    // d_r; 0: drawn
-	RootProcess int      // of the root; -1: drawn
-	Variation   float64  // factor of the standard deviations of eq. 16; 0: all processes have the mean
+	RootDegree  int64    // d_r; 0: drawn from Degrees
+	Degrees     Degrees
+	RootProcess int     // of the root; -1: drawn
+	Variation   float64 // factor of the standard deviations of eq. 16; 0: all processes have the mean
 	Eq7         Equation7
 	HIntDiv     bool // s/10 in eq. 13 is an integer division
 
@@ -171,6 +172,9 @@ func (p *Params) check() error {
 		return fmt.Errorf("no injection with the number %d", p.Injection)
 	case p.Notices > NoNotices:
 		return fmt.Errorf("no notices with the number %d", p.Notices)
+	}
+	if err := p.Degrees.check(p.totalEdges()); err != nil {
+		return err
 	}
 	return p.checkGroups()
 }

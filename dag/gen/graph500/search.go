@@ -74,16 +74,9 @@ func (p *Params) drawRoot(seed int64) (process int, degree int64) {
 		process = draws(seed, 0, 0, "root process").IntN(p.Nodes)
 	}
 	if degree = p.RootDegree; degree == 0 {
-		degree = p.drawRootDegree(draws(seed, 0, 0, "root degree"))
+		degree = p.drawRootDegree(seed, draws(seed, 0, 0, "root degree"))
 	}
 	return process, degree
-}
-
-// drawRootDegree draws the degree of a root: eq. 18 and 19.
-func (p *Params) drawRootDegree(r *rand.Rand) int64 {
-	mu, sigma := rootDegreeDistribution(p.Scale)
-	degree := math.Ceil(math.Exp(mu + sigma*r.NormFloat64()))
-	return int64(min(max(degree, 1), float64(p.totalEdges())))
 }
 
 // drawAmount draws the traffic of a process. Behind is the excess of unsent queries of all processes over the expected

@@ -55,8 +55,8 @@ func TestGraph500Model(t *testing.T) {
 	}
 	var d struct {
 		Levels               []map[string]float64
-		RootDegree           map[string]float64 `json:"root_degree"`
-		InjectionProbability float64            `json:"injection_probability"`
+		RootDegree           graph500.RootDegree `json:"root_degree"`
+		InjectionProbability float64             `json:"injection_probability"`
 	}
 	if err := json.Unmarshal(data, &d); err != nil {
 		t.Fatal(err)
@@ -70,8 +70,8 @@ func TestGraph500Model(t *testing.T) {
 		"mean_truncated": {law["mean_truncated"], 1<<31 - 16}, "destinations": {law["destinations"], 72},
 		"queries_per_process":  {law["queries_per_process"], (1<<31 - 16) / 72.0 * 71 / 72},
 		"messages_per_process": {law["messages_per_process"], 114912},
-		"mu":                   {d.RootDegree["mu"], 1.18637081555}, "root sigma": {d.RootDegree["sigma"], 2.06213969},
-		"median": {d.RootDegree["median"], 3.27517340427}, "root mean": {d.RootDegree["mean"], 27.4558940965},
+		"mu":                   {d.RootDegree.Mu, 1.18637081555}, "root sigma": {d.RootDegree.Sigma, 2.06213969},
+		"median": {d.RootDegree.Median, 3.27517340427}, "root mean": {d.RootDegree.Mean, 27.4558940965},
 		"injection probability": {d.InjectionProbability, 4096 * 8 / 100.0 / 1.5 / 256},
 	} {
 		if !(math.Abs(pair[0]-pair[1]) <= 1e-9*pair[1]) {
@@ -104,10 +104,30 @@ func TestGraph500Refused(t *testing.T) {
 		"--query-time 2s":                "query-time is 2s, expected 0s..1s",
 		"--variation -1":                 "variation is -1, expected 0..1",
 		"--print-model --root-degree=-1": "root-degree is -1, expected 1..33554432",
+		"--degree-distribution zipf":     "expected lognormal, power:ALPHA[,MIN], rmat, rmat-noise:B or file:FILE",
 	} {
 		got := clitest.Run(newCommand, append([]string{"graph500"}, strings.Fields(args)...)...)
 		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
 			t.Errorf("%s: exit status %d, stdout %q, stderr %q, expected %q", args, got.Status, got.Stdout, got.Stderr, want)
+		}
+	}
+}
+
+// TestGraph500DegreesOfFile: the degree of the root comes from a file, and an error names its line.
+func TestGraph500DegreesOfFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "degrees.txt")
+	args := []string{"graph500", "--print-model", "--scale", "13", "--degree-law", "file:" + file}
+	for text, want := range map[string]string{
+		"degree vertices\n17 3\n": "root degree  17; drawn: median 17, mean 17,",
+		"17 3\nx\n":               `degrees.txt:2: expected a degree and a number of vertices`,
+		"999999 3\n":              "degrees.txt: degree 999999, expected 1..262144",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := clitest.Run(newCommand, args...)
+		if !strings.Contains(got.Stdout+got.Stderr, want) || (got.Status == 0) != (got.Stderr == "") {
+			t.Errorf("%q: %+v, expected %s", text, got, want)
 		}
 	}
 }

@@ -175,7 +175,7 @@ func (r *run) print(name string, printer generator.Printer) error {
 		return cli.Usagef("--%s prints no trace and excludes --to and --lower", name)
 	}
 	var text bytes.Buffer
-	if err := printer.Print(&text); err != nil {
+	if err := printer.Print(r.env(), &text); err != nil {
 		return r.failed(err)
 	}
 	return r.writeText(text.Bytes())
