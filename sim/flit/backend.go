@@ -22,6 +22,9 @@ var Backend = sim.Kind{
 	Lists: []sim.Listing{{
 		Name: "presets", Help: "print the published networks and the keys of --set, and exit",
 		Print: printPresets,
+	}, {
+		Name: "patterns", Help: "print the patterns of --synthetic with their parameters, and exit",
+		Print: printPatterns,
 	}},
 }
 
@@ -92,7 +95,8 @@ func (b *backend) Params() param.Set {
 			Range(0, math.MaxInt64),
 		param.File(&b.links, "ports", "write flits and utilization of each link to a CSV file"),
 		param.String(&b.synthetic, "synthetic", "run synthetic traffic instead of a trace, once per --load: "+
-			"uniform, adversarial+I, permutation or hotspot[:SHARE[:HOST,...]]").Placeholder("traffic"),
+			"uniform, adversarial+I, hotspot:SHARE and others; --list-patterns lists them").Placeholder("traffic").
+			Offer(patternNames()...),
 		param.String(&b.load, "load", "loads of --synthetic in flits per cycle and host: comma-separated values "+
 			"or FROM..TO:N; or saturation, which searches for the highest load that the network accepts").
 			Placeholder("loads"),

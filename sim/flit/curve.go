@@ -19,9 +19,6 @@ import (
 	"github.com/tracedag/tracedag/sim/measure"
 )
 
-// defaultHotShare is the default share of packets to hot hosts.
-const defaultHotShare = 0.1
-
 // checkSynthetic validates the flags of synthetic traffic.
 func (b *backend) checkSynthetic(env *sim.Env) error {
 	for _, name := range []string{"sweep", "timeline", "alone", "compare", "trace", "placement", "cores", "o",
@@ -37,12 +34,9 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	if b.network.Hosts < 2 {
 		return param.Errorf("synthetic", "expected a network with at least 2 hosts, found %d", b.network.Hosts)
 	}
-	if t.Pattern == Adversarial {
-		switch d := b.network.Dragonfly; {
-		case d == nil:
-			return param.Errorf("synthetic", "adversarial traffic needs a dragonfly, such as --topology dragonfly:h=2")
-		case t.Offset < 1 || t.Offset >= d.Groups:
-			return param.Errorf("synthetic", "adversarial+I: expected I from 1 to %d, found %d", d.Groups-1, t.Offset)
+	if e := t.Pattern.entry(); e.check != nil {
+		if err := e.check(&t, b.network); err != nil {
+			return param.Errorf("synthetic", "%v", err)
 		}
 	}
 	if len(t.Hot) > 0 && int(slices.Max(t.Hot)) >= b.network.Hosts {
@@ -68,6 +62,8 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 			t.Load, _ = load.Float64()
 			traffic = append(traffic, t)
 		}
+	case t.Pattern == Bursty:
+		return param.Errorf("load", "expected loads with bursty traffic, which drops no packets, found %s", saturation)
 	case b.precision == 0:
 		b.precision = 0.02
 	}
@@ -103,54 +99,6 @@ func (b *backend) parseLoad(text string) (*big.Rat, error) {
 		exact = new(big.Rat).SetFloat64(v)
 	}
 	return exact, nil
-}
-
-// parsePattern parses a pattern such as adversarial+1 or hotspot:0.2:0,8.
-func parsePattern(text string) (t Traffic, err error) {
-	name, rest, hasRest := strings.Cut(text, ":")
-	name, offset, hasOffset := strings.Cut(name, "+")
-	if err := t.Pattern.UnmarshalText([]byte(name)); err != nil {
-		return t, err
-	}
-	switch {
-	case hasOffset && t.Pattern != Adversarial:
-		return t, fmt.Errorf("expected an offset (+I) with adversarial only, found %q", text)
-	case hasRest && t.Pattern != Hotspot:
-		return t, fmt.Errorf("expected a share (:SHARE) with hotspot only, found %q", text)
-	case t.Pattern == Adversarial:
-		t.Offset = 1
-		if hasOffset {
-			if t.Offset, err = strconv.Atoi(offset); err != nil {
-				return t, fmt.Errorf("adversarial+I: expected a whole number, found %q", offset)
-			}
-		}
-	case t.Pattern == Hotspot:
-		t.Share, t.Hot = defaultHotShare, []uint32{0}
-		if hasRest {
-			err = parseHotspot(rest, &t)
-		}
-	}
-	return t, err
-}
-
-// parseHotspot parses SHARE or SHARE:HOST,...
-func parseHotspot(text string, t *Traffic) (err error) {
-	share, hosts, some := strings.Cut(text, ":")
-	if t.Share, err = strconv.ParseFloat(share, 64); err != nil || !(t.Share >= 0 && t.Share <= 1) {
-		return fmt.Errorf("hotspot: expected a share of 0 to 1, found %q", share)
-	}
-	if !some {
-		return nil
-	}
-	t.Hot = nil
-	for host := range strings.SplitSeq(hosts, ",") {
-		n, err := strconv.ParseUint(host, 10, 31)
-		if err != nil {
-			return fmt.Errorf("hotspot: expected a host number, found %q", host)
-		}
-		t.Hot = append(t.Hot, uint32(n))
-	}
-	return nil
 }
 
 // syntheticPoint is the result of synthetic traffic at one load.
@@ -323,24 +271,6 @@ func (c *curve) name(pt *syntheticPoint) string {
 	return text
 }
 
-// patternName formats a pattern in the syntax of parsePattern.
-func patternName(t *Traffic) string {
-	switch t.Pattern {
-	case Adversarial:
-		return fmt.Sprintf("%v+%d", t.Pattern, t.Offset)
-	case Hotspot:
-		text := fmt.Sprintf("%v:%v:", t.Pattern, t.Share)
-		for i, host := range t.Hot {
-			if i > 0 {
-				text += ","
-			}
-			text += strconv.FormatUint(uint64(host), 10)
-		}
-		return text
-	}
-	return t.Pattern.String()
-}
-
 // WriteTable writes a human-readable table.
 func (c *curve) WriteTable(w io.Writer) error {
 	b, points, params := c.b, c.points, c.b.params
@@ -354,6 +284,9 @@ func (c *curve) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%s, routing %s, %d hosts, links of %.4g Gb/s, %s\n%v\n\n", patternName(&points[0].Traffic),
 		strings.Join(names, ", "), b.network.Hosts, params.linkRate(), measured, params)
+	if f := points[0].figures; f != nil && f.IdleHosts > 0 {
+		fmt.Fprintf(w, "%.4g %% of the hosts are their own targets and send nothing\n\n", 100*f.IdleHosts)
+	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if b.load == saturation {
 		c.writeSaturation(tab)

@@ -117,6 +117,8 @@ type Report struct {
 	// cycle and host.
 	Applied  float64 `json:"applied_load"`
 	Accepted float64 `json:"accepted_load"`
+	// IdleHosts is the share of hosts that are their own targets and generate no packets, from 0 to 1.
+	IdleHosts float64 `json:"idle_hosts,omitempty"`
 
 	// Mean latencies of flits until their reception: from the generation of their packet, and from the cycle in which
 	// the packet's head left the NIC.
@@ -204,6 +206,9 @@ func (n *worker) report(cycles uint64) *Report {
 		Hops:     ratio(c.hops, c.packets),
 		Messages: c.messages, MessageLatency: ratio(c.waited, c.messages),
 		Events: n.events,
+	}
+	if n.traffic != nil {
+		r.IdleHosts = n.traffic.idleShare()
 	}
 	if n.batch > 0 {
 		r.batches = new([numBatches]batch)

@@ -15,38 +15,17 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Pattern is the traffic pattern, which selects the targets of synthetic packets.
-type Pattern uint8
-
-// Traffic patterns.
-const (
-	Uniform     Pattern = iota // any other host with equal probability, including those of the same router
-	Adversarial                // any host of the dragonfly group that is Offset groups further
-	Permutation                // a random permutation of the hosts
-	Hotspot                    // one of Hot with probability Share, otherwise as Uniform
-)
-
-var patterns = []string{"uniform", "adversarial", "permutation", "hotspot"}
-
-// String returns the pattern's name.
-func (p Pattern) String() string { return nameOf(patterns, int(p)) }
-
-// MarshalText returns the pattern's name.
-func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText parses a pattern's name.
-func (p *Pattern) UnmarshalText(text []byte) error {
-	return unmarshalName(p, "pattern", patterns, text)
-}
-
 // Traffic describes synthetic traffic. In every cycle, a host generates a full packet with probability Load divided by
 // the flits of a packet. If its queue, or without one its router's buffer, has no room, the packet is dropped and not
 // counted. In saturation, the applied load is therefore less than Load.
 type Traffic struct {
 	Pattern Pattern  `json:"pattern"`
 	Load    float64  `json:"load"`             // flits per cycle and host, 0 to the flits of a packet
-	Offset  int      `json:"offset,omitempty"` // for Adversarial, in groups
-	Share   float64  `json:"share,omitempty"`  // for Hotspot, 0 to 1
+	Offset  int      `json:"offset,omitempty"` // for Adversarial and others, in groups or routers
+	Share   float64  `json:"share,omitempty"`  // for Hotspot and HotRegion, 0 to 1
+	Part    float64  `json:"part,omitempty"`   // for HotRegion, of the routers, 0 to 1
+	Shares  [3]int   `json:"shares,omitzero"`  // for Mix, in percent
+	Burst   float64  `json:"burst,omitempty"`  // for Bursty, mean length in packets
 	Hot     []uint32 `json:"hot,omitempty"`    // target hosts of Hotspot
 	Warmup  uint64   `json:"warmup_cycles"`    // cycles before the measurement
 	Measure uint64   `json:"measure_cycles"`   // measured cycles, at least 1
@@ -144,26 +123,35 @@ func (n *worker) start(t *Traffic) error {
 		return err
 	}
 	n.from, n.to = t.Warmup, t.Warmup+t.Measure
-	n.traffic = &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)),
-		random: make([]sim.Random, n.hosts)}
-	if t.Pattern == Permutation {
-		n.traffic.targets = permutation(n.hosts, n.p.Seed)
-	}
+	n.traffic = newTraffic(n, t)
 	for h := range n.nics {
 		n.nics[h].generates = never
 		n.traffic.random[h] = sim.NewRandom(n.p.Seed, forTraffic, uint64(h))
-		if t.Load > 0 {
-			n.nics[h].generates = gap(&n.traffic.random[h], n.traffic.logFail) - 1
+		if t.Load > 0 && !n.traffic.idle(uint32(h)) {
+			n.nics[h].generates = n.traffic.first(uint32(h))
 			n.wakeGenerator(uint32(h), 0)
 		}
 	}
 	return nil
 }
 
+// newTraffic returns the state of traffic in a network.
+func newTraffic(n *worker, t *Traffic) *traffic {
+	g := &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)), draw: t.Pattern.entry().target,
+		targets: t.table(n), hot: t.Hot, random: make([]sim.Random, n.hosts)}
+	if t.Pattern == HotRegion {
+		g.hot = region(n, t.Part)
+	}
+	if t.Pattern == Bursty {
+		g.startBursts(n)
+	}
+	return g
+}
+
 // check returns an error if the network does not support the traffic.
 func (t *Traffic) check(n *topology.Network, p *Params) error {
 	switch {
-	case int(t.Pattern) >= len(patterns):
+	case int(t.Pattern) >= len(patternNames()):
 		return fmt.Errorf("unknown pattern %d", t.Pattern)
 	case !(t.Load >= 0 && t.Load <= float64(p.PacketFlits)):
 		return fmt.Errorf("load: expected 0 to %d flits per cycle and host, found %v", p.PacketFlits, t.Load)
@@ -174,12 +162,11 @@ func (t *Traffic) check(n *topology.Network, p *Params) error {
 			t.Measure, t.Warmup)
 	case n.Hosts < 2:
 		return errors.New("synthetic traffic needs a network with at least 2 hosts")
-	case t.Pattern == Adversarial && n.Dragonfly == nil:
-		return errors.New("pattern adversarial needs a dragonfly")
-	case t.Pattern == Adversarial && (t.Offset < 1 || t.Offset >= n.Dragonfly.Groups):
-		return fmt.Errorf("offset: expected 1 to %d groups, found %d", n.Dragonfly.Groups-1, t.Offset)
-	case t.Pattern == Hotspot && len(t.Hot) == 0:
-		return errors.New("pattern hotspot: expected hot hosts, found none")
+	}
+	if e := t.Pattern.entry(); e.check != nil {
+		if err := e.check(t, n); err != nil {
+			return err
+		}
 	}
 	if len(t.Hot) > 0 && slices.Max(t.Hot) >= uint32(n.Hosts) {
 		return fmt.Errorf("hot hosts: expected 0 to %d, found %d", n.Hosts-1, slices.Max(t.Hot))
@@ -206,7 +193,34 @@ type traffic struct {
 	*Traffic
 	logFail float64      // log of the probability that a host generates no packet in a cycle
 	random  []sim.Random // by host
-	targets []uint32     // for Permutation
+	draw    func(g *traffic, n *worker, h uint32) uint32
+	targets []uint32 // by host, for patterns with one target per host
+	hot     []uint32 // for Hotspot and HotRegion
+	bursts  *bursts  // for Bursty
+}
+
+// first returns the cycle of the first packet of a host.
+func (g *traffic) first(h uint32) uint64 {
+	if g.bursts != nil {
+		return g.bursts.off(&g.random[h])
+	}
+	return gap(&g.random[h], g.logFail) - 1
+}
+
+// idle reports whether a host generates no packets because it is its own target.
+func (g *traffic) idle(h uint32) bool {
+	return g.targets != nil && g.targets[h] == h
+}
+
+// idleShare returns the share of hosts that generate no packets because they are their own targets.
+func (g *traffic) idleShare() float64 {
+	idle := 0
+	for h := range g.targets {
+		if g.idle(uint32(h)) {
+			idle++
+		}
+	}
+	return float64(idle) / float64(len(g.random))
 }
 
 // wakeGenerator wakes a NIC when it generates its next packet, or at the end of the event queue if that is earlier.
@@ -217,20 +231,36 @@ func (n *worker) wakeGenerator(h uint32, t uint64) {
 // generate makes the due packet of a host.
 func (n *worker) generate(h uint32, t uint64) {
 	c, g := &n.nics[h], n.traffic
-	flits := uint32(n.p.PacketFlits)
-	if room := n.roomFor(h, c, t); room >= int64(flits) {
-		to := g.target(n, h)
-		if n.p.SourceQueue > 0 {
-			n.queue(c, n.makePacket(h, to, none, flits, t))
-		} else if ch := n.injectionChannel(h, to); ch.available(t, uint64(n.p.Speedup)) >= int32(flits) {
-			n.put(h, n.makePacket(h, to, none, flits, t), ch, t)
-		} else {
-			n.drop(t)
-		}
-	} else {
+	if g.bursts != nil {
+		c.generates = n.continueBurst(h, t)
+		return
+	}
+	if room := n.roomFor(h, c, t); room < int64(n.p.PacketFlits) || !n.create(h, g.target(n, h), t) {
 		n.drop(t)
 	}
 	c.generates = t + gap(&g.random[h], g.logFail)
+}
+
+// create makes a packet if the source queue or, without one, the buffer of its virtual channel has room.
+func (n *worker) create(h, to uint32, t uint64) bool {
+	if !n.hasRoom(h, to, t) {
+		return false
+	}
+	id := n.makePacket(h, to, none, uint32(n.p.PacketFlits), t)
+	if n.p.SourceQueue > 0 {
+		n.queue(&n.nics[h], id)
+	} else {
+		n.put(h, id, n.injectionChannel(h, to), t)
+	}
+	return true
+}
+
+// hasRoom reports whether a host has room for a packet to another one.
+func (n *worker) hasRoom(h, to uint32, t uint64) bool {
+	if n.p.SourceQueue > 0 {
+		return n.roomFor(h, &n.nics[h], t) >= int64(n.p.PacketFlits)
+	}
+	return n.injectionChannel(h, to).available(t, uint64(n.p.Speedup)) >= int32(n.p.PacketFlits)
 }
 
 // drop counts a packet without room.
@@ -259,25 +289,10 @@ func (n *worker) roomFor(h uint32, c *nic, t uint64) int64 {
 
 // target draws the target of a packet.
 func (g *traffic) target(n *worker, from uint32) uint32 {
-	r := &g.random[from]
-	switch g.Pattern {
-	case Permutation:
+	if g.targets != nil {
 		return g.targets[from]
-	case Adversarial:
-		d := n.routing.dragonfly
-		each := uint32(d.A * d.P)
-		group := (int(from/each) + g.Offset) % d.Groups
-		return uint32(group)*each + r.Below(each)
-	case Hotspot:
-		if hot := g.Hot[r.Below(uint32(len(g.Hot)))]; uniform(r) <= g.Share && hot != from {
-			return hot
-		}
 	}
-	to := r.Below(uint32(n.hosts - 1))
-	if to >= from {
-		to++
-	}
-	return to
+	return g.draw(g, n, from)
 }
 
 // runUntil runs a network without ranks up to, but not including, a cycle.

@@ -30,14 +30,14 @@ func Patterns() []Pattern {
 	return slices.Clone(patterns)
 }
 
-var patterns = []Pattern{
+var patterns = append([]Pattern{
 	{"alltoall", "every rank sends a message to every other one (pairwise exchange)", alltoall},
 	{"binomial", "broadcast from the root down a binomial tree", binomial},
 	{"dissemination", "ceil(log2 n) rounds, the k-th with the ranks 2^k away (barrier)", dissemination},
 	{"recdoubling", "allreduce by recursive doubling", recdoubling},
 	{"ring", "allreduce in a ring: 2 (n - 1) rounds with the two neighbours", ring},
 	{"stencil2d", "exchange with the four neighbours on a torus", stencil2D},
-}
+}, permutations()...)
 
 // Generate returns the trace of a pattern in memory. See [NewSource].
 func Generate(name string, p Params) (*dag.Trace, error) {

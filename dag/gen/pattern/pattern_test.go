@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/golden"
+	"github.com/tracedag/tracedag/internal/permute"
 )
 
 func mustGenerate(t testing.TB, name string, p Params) *dag.Trace {
@@ -26,6 +27,11 @@ func mustGenerate(t testing.TB, name string, p Params) *dag.Trace {
 func TestValid(t *testing.T) {
 	for _, pattern := range Patterns() {
 		for ranks := 1; ranks <= 33; ranks++ {
+			if _, err := Generate(pattern.Name, Params{Ranks: ranks, Iterations: 1}); err != nil {
+				if p := permutationOf(pattern.Name); p != nil && p.Bits && p.Check(&permute.Shape{Hosts: ranks}) != nil {
+					continue // defined for powers of two
+				}
+			}
 			for _, iterations := range []int{1, 2, 5} {
 				p := Params{Ranks: ranks, Bytes: 100, Iterations: iterations, Compute: 3, Root: ranks / 2}
 				tr := mustGenerate(t, pattern.Name, p)
@@ -65,6 +71,47 @@ func checkRounds(t *testing.T, r *dag.Rank, iterations int) {
 		if !waited[i] {
 			t.Errorf("nothing waits for op %d", i)
 		}
+	}
+}
+
+// permutationOf returns the permutation of a name, or nil.
+func permutationOf(name string) *permute.Permutation {
+	for _, p := range permute.All() {
+		if p.Name == name {
+			return &p
+		}
+	}
+	return nil
+}
+
+// TestPermutations checks the messages of every rank: one to its target and one from its source, or none.
+func TestPermutations(t *testing.T) {
+	for _, p := range permute.All() {
+		shape := permute.Shape{Hosts: 64}
+		tr := mustGenerate(t, p.Name, Params{Ranks: 64, Bytes: 8192, Iterations: 3})
+		for rank, r := range tr.Ranks {
+			var got []string
+			for i := range r.Len() {
+				if op := r.Op(i); op.Kind != dag.Calc {
+					got = append(got, fmt.Sprint(op.Kind, op.Bytes, op.Peer))
+				}
+			}
+			to, from := p.To(&shape, uint32(rank)), p.From(&shape, uint32(rank))
+			var want []string
+			for range 3 {
+				if int(to) != rank {
+					want = append(want, fmt.Sprint(dag.Send, 8192, to), fmt.Sprint(dag.Recv, 8192, from))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, rank %d: messages %v, want %v", p.Name, rank, got, want)
+			}
+		}
+	}
+	_, err := Generate("transpose", Params{Ranks: 32, Iterations: 1})
+	if want := "pattern transpose: ranks: expected a power of four, found 32; the next one is 64"; err == nil ||
+		err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
@@ -115,7 +162,11 @@ func TestBytes(t *testing.T) {
 // TestGolden lists the ops of small cases.
 func TestGolden(t *testing.T) {
 	for _, pattern := range Patterns() {
-		tr := mustGenerate(t, pattern.Name, Params{Ranks: 6, Bytes: 60, Iterations: 2, Compute: 5, Root: 1})
+		ranks := 6
+		if permutationOf(pattern.Name) != nil {
+			ranks = 4
+		}
+		tr := mustGenerate(t, pattern.Name, Params{Ranks: ranks, Bytes: 60, Iterations: 2, Compute: 5, Root: 1})
 		var b strings.Builder
 		for rank := range tr.Ranks {
 			r := tr.Ranks[rank]

@@ -47,7 +47,7 @@ var layers = []layer{
 	{row: 10, from: 20, to: 940, name: "internal parts without the model", about: "no other packages of the module",
 		packages: []string{"docs", "internal/batch", "internal/cpu", "internal/disk", "internal/golden",
 			"internal/par/...",
-			"internal/profile",
+			"internal/permute", "internal/profile",
 			"internal/report", "internal/shell", "internal/stdout"}},
 }
 
