@@ -20,7 +20,7 @@ var (
 	droppedBare = strings.Fields(`all-or-nothing approx bump dry-run frictionless meta-template no-sync no-wait quiet
 		record-paths replace skip-existing strict verbose`)
 	// bare shape a trace and take no value, or one after "=".
-	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
+	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives dims-split
 		diagonal emit-spec gelu h-intdiv ignore-ports inverse json keep-ends learned-positions
 		lenient listing merge-non-overlap no-clock npkit-sample offload one-rank-per-node outcast
 		periodic print-model sequence-parallel share-nic share-streams skip-bad start-calc

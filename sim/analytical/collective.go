@@ -8,7 +8,8 @@ import "fmt"
 // collectives is the part of an engine that runs collectives.
 type collectives struct {
 	topologies [numCollectives][]ring // by collective and dimension: rings of the implementations
-	all        uint32                 // one bit per dimension
+	sizes      []int32                // of the dimensions that collectives can address (Network.Inner)
+	all        uint32                 // one bit per dimension that collectives can address
 	perQueue   int32                  // number of phases that a queue runs concurrently
 	dims       int
 
@@ -78,7 +79,8 @@ type instance struct {
 func (c *collectives) init(e *engine) error {
 	s := e.system
 	c.dims = len(e.o.Network.Dims)
-	c.all = 1<<c.dims - 1
+	c.sizes = e.o.Network.addresses()
+	c.all = 1<<len(c.sizes) - 1
 	c.perQueue = int32((s.ActiveChunks + s.Queues - 1) / s.Queues)
 	for coll, algorithms := range s.Implementations {
 		if len(algorithms) > c.dims {
@@ -157,6 +159,7 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	if involved == 0 {
 		involved = e.all
 	}
+	row := e.rowOf(r, uint32(dims))
 	switch {
 	case len(rings) == 0:
 		e.failOp(r, i, "is an %v without an implementation in the system file", o.coll)
@@ -164,8 +167,10 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 	case !whole:
 		rings = []ring{e.ringOfGroup(o)}
 		involved = 1
+	case e.o.Network.Inner != nil:
+		rings, involved = e.halve(rings, involved)
 	}
-	c := chunker{e: e, npu: r, coll: o.coll, rings: rings, involved: involved, comm: -1}
+	c := chunker{e: e, npu: r, coll: o.coll, rings: rings, involved: involved, comm: -1, row: row, tag: tag}
 	if !whole {
 		c.comm = o.comm
 	}

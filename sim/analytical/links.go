@@ -75,19 +75,6 @@ func (ls *links) differing(a, b int32) (dim int, x, y int32) {
 	return -1, 0, 0
 }
 
-// inRow reports whether the addresses of two NPUs are equal in all dimensions except the given ones, one bit per
-// dimension; 0 means all.
-func (ls *links) inRow(a, b int32, dims uint32) bool {
-	for i := range ls.dims {
-		n := ls.dims[i].n
-		if dims != 0 && dims>>i&1 == 0 && a%n != b%n {
-			return false
-		}
-		a, b = a/n, b/n
-	}
-	return true
-}
-
 // delay returns the delay of a message in a congestion-unaware network in nanoseconds; false if out of range.
 func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
 	dim, x, y := ls.differing(from, to)

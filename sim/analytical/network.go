@@ -37,6 +37,30 @@ type Dim struct {
 type Network struct {
 	Dims  []Dim
 	Aware bool // congestion-aware: messages on the same link wait for each other
+
+	// Inner cuts dimensions in two that collectives can address apart, the inner and the outer half, which share the
+	// dimension's queues: by dimension, the NPUs of the inner half, a divisor of Dim.NPUs; 0: not cut. nil: none is.
+	Inner []int
+}
+
+// inner returns the NPUs of the inner half of a dimension, 0 if it is not cut.
+func (n *Network) inner(dim int) int {
+	if dim >= len(n.Inner) {
+		return 0
+	}
+	return n.Inner[dim]
+}
+
+// addresses returns the sizes of the dimensions that collectives can address: those of the network, or their halves.
+func (n *Network) addresses() (sizes []int32) {
+	for i, d := range n.Dims {
+		if inner := n.inner(i); inner > 0 {
+			sizes = append(sizes, int32(inner), int32(d.NPUs/inner))
+		} else {
+			sizes = append(sizes, int32(d.NPUs))
+		}
+	}
+	return sizes
 }
 
 // NPUs returns the number of NPUs.

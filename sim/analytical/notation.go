@@ -23,7 +23,8 @@ var shortNames = [...]string{Ring: "R", FullyConnected: "FC", Switch: "SW"}
 //
 // or R(4)_SW(8)@400Gbps,1us: the dimensions, then the link bandwidth of each, then the link latency of each. A single
 // bandwidth or latency applies to all dimensions, and a unit to the numbers without one before it. GB/s and GiB/s are
-// 2^30 bytes per second, as in ASTRA-sim's files; bandwidths in bits per second have decimal units.
+// 2^30 bytes per second, as in ASTRA-sim's files; bandwidths in bits per second have decimal units. Switch(16*32) is a
+// dimension of 512 NPUs in two halves, see Network.Inner.
 func ParseNetwork(text string) (Network, error) {
 	n, err := parseNetwork(text)
 	if err == nil {
@@ -41,11 +42,17 @@ func parseNetwork(text string) (n Network, err error) {
 		return n, fmt.Errorf("expected @ followed by bandwidths and latencies, as in Ring(4)_FC(2)@100,50GB/s,500ns")
 	}
 	for _, part := range strings.Split(shape, "_") {
-		d, err := parseDim(part)
+		d, inner, err := parseDim(part)
 		if err != nil {
 			return n, err
 		}
+		if inner > 0 && n.Inner == nil {
+			n.Inner = make([]int, len(n.Dims))
+		}
 		n.Dims = append(n.Dims, d)
+		if n.Inner != nil {
+			n.Inner = append(n.Inner, inner)
+		}
 	}
 	bandwidth, latency, err := parseLinks(links)
 	if err == nil {
@@ -70,22 +77,36 @@ func parseNetwork(text string) (n Network, err error) {
 	return n, nil
 }
 
-// parseDim parses a dimension such as Ring(4).
-func parseDim(text string) (d Dim, err error) {
+// parseDim parses a dimension such as Ring(4) or, in two halves, Switch(16*32).
+func parseDim(text string) (d Dim, inner int, err error) {
 	name, count, _ := strings.Cut(text, "(")
 	number, closed := strings.CutSuffix(count, ")")
-	npus, err := strconv.ParseUint(number, 10, 31)
+	low, high, halves := strings.Cut(number, "*")
+	npus, err := strconv.ParseUint(low, 10, 31)
 	if err != nil || !closed || npus < 2 {
-		return d, fmt.Errorf("expected a dimension such as Ring(4) with at least 2 NPUs, found %q", text)
+		return d, 0, fmt.Errorf("expected a dimension such as Ring(4) with at least 2 NPUs, found %q", text)
+	}
+	if halves {
+		outer, err := strconv.ParseUint(high, 10, 31)
+		if err != nil || outer < 2 || npus*outer > maxNetworkNPUs {
+			return d, 0, fmt.Errorf("expected halves such as Switch(16*32), of at least 2 NPUs each and at most %d "+
+				"together, found %q", maxNetworkNPUs, text)
+		}
+		inner = int(npus)
+		npus *= outer
 	}
 	d.NPUs = int(npus)
 	for t := range topologyNames {
 		if name == topologyNames[t] || name == shortNames[t] {
 			d.Topology = Topology(t)
-			return d, nil
+			if halves && d.Topology != Switch {
+				return d, 0, fmt.Errorf("expected a Switch, whose groups have its full bandwidth, in two halves, "+
+					"found %q", text)
+			}
+			return d, inner, nil
 		}
 	}
-	return d, fmt.Errorf("expected Ring (R), FullyConnected (FC) or Switch (SW), found %q", name)
+	return d, 0, fmt.Errorf("expected Ring (R), FullyConnected (FC) or Switch (SW), found %q", name)
 }
 
 // parseLinks parses bandwidths, in 2^30 bytes per second, and then latencies, in ns.
@@ -172,6 +193,10 @@ func (n *Network) Shape() string {
 	for i, d := range n.Dims {
 		if i > 0 {
 			b.WriteByte('_')
+		}
+		if inner := n.inner(i); inner > 0 {
+			fmt.Fprintf(&b, "%v(%d*%d)", d.Topology, inner, d.NPUs/inner)
+			continue
 		}
 		fmt.Fprintf(&b, "%v(%d)", d.Topology, d.NPUs)
 	}

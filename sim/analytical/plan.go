@@ -90,6 +90,8 @@ type chunker struct {
 	rings    []ring
 	involved uint32 // one bit per ring
 	comm     int32  // communicator that forms the only ring; -1 if rings are dimensions
+	row      row    // NPUs of the collective
+	tag      uint64 // of the first chunk
 
 	order  []int // order of rings
 	phases []phase
@@ -114,7 +116,7 @@ func (c *chunker) chunk(o *op, tag, chunk, left uint64) (plan, uint64, error) {
 			*turn = 0
 		}
 	case c.byThemis():
-		p := e.themis.plan(c, chunkKey{o.comm, tag}, left, chunk)
+		p := e.themis.plan(c, chunkKey{o.comm, tag, c.row}, left, chunk)
 		c.order, chunk = append(c.order[:0], p.dims...), p.chunk
 	}
 	left -= min(chunk, left)

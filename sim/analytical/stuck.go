@@ -203,7 +203,7 @@ func (e *engine) absent(r int32, n *npu, o *op) string {
 	first, more := int32(-1), 0
 	for position, npu := range g.members {
 		switch {
-		case e.issued[o.comm][position] > n.tag || !e.links.inRow(r, npu, dims):
+		case e.issued[o.comm][position] > n.tag || !e.inRow(r, npu, dims):
 		case first < 0:
 			first = npu
 		default:

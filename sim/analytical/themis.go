@@ -12,8 +12,10 @@ type themis struct {
 	flexible bool // chunk sizes compensate load differences
 	sizes    []int
 	rates    []float64 // link rates relative to dimension 0
-	loads    []load    // in an order that persists between plans
-	began    uint64    // last time at which NPU 0 issued a collective
+	loads    []load    // in an order that persists between plans; of the current row in choose
+	all      []load    // of the collectives of all NPUs
+	rows     map[row]*rowLoads
+	began    uint64 // last time at which NPU 0 issued a collective
 	npus     int
 	known    map[chunkKey]*chunkOrder // plans not fetched by all NPUs yet
 }
@@ -24,9 +26,17 @@ type load struct {
 	amount float64
 }
 
+// rowLoads are the loads of a collective in a row. An NPU runs one collective at a time, so the next one of the row
+// finds idle dimensions.
+type rowLoads struct {
+	tag   uint64
+	loads []load
+}
+
 type chunkKey struct {
 	comm int32
 	tag  uint64
+	row  row
 }
 
 type chunkOrder struct {
@@ -36,11 +46,12 @@ type chunkOrder struct {
 }
 
 func newThemis(n *Network, flexible bool) *themis {
-	t := &themis{flexible: flexible, npus: n.NPUs(), known: make(map[chunkKey]*chunkOrder)}
+	t := &themis{flexible: flexible, npus: n.NPUs(), known: make(map[chunkKey]*chunkOrder),
+		rows: make(map[row]*rowLoads)}
 	for i, d := range n.Dims {
 		t.sizes = append(t.sizes, d.NPUs)
 		t.rates = append(t.rates, d.Bandwidth/n.Dims[0].Bandwidth)
-		t.loads = append(t.loads, load{dim: i})
+		t.all = append(t.all, load{dim: i})
 	}
 	return t
 }
@@ -51,19 +62,43 @@ func (t *themis) begin(now uint64) {
 		return
 	}
 	t.began = now
-	for i := range t.loads {
-		t.loads[i] = load{dim: i}
+	idle(t.all)
+}
+
+// idle sets all loads to 0.
+func idle(loads []load) {
+	for i := range loads {
+		loads[i] = load{dim: i}
 	}
 }
 
-// plan returns the plan of a chunk. All NPUs get the plan created for the first one.
+// loadsOf returns the loads of the dimensions that a chunk finds.
+func (t *themis) loadsOf(c *chunker) []load {
+	if c.row == (row{}) {
+		return t.all
+	}
+	r := t.rows[c.row]
+	if r == nil {
+		r = &rowLoads{tag: c.tag, loads: make([]load, len(t.all))}
+		idle(r.loads)
+		t.rows[c.row] = r
+	}
+	if r.tag != c.tag {
+		r.tag = c.tag
+		idle(r.loads)
+	}
+	return r.loads
+}
+
+// plan returns the plan of a chunk. All NPUs of a row get the plan created for the first one.
 func (t *themis) plan(c *chunker, key chunkKey, left, recommended uint64) *chunkOrder {
 	p := t.known[key]
 	if p == nil {
+		t.loads = t.loadsOf(c)
 		p = t.choose(c, left, recommended)
 		t.known[key] = p
 	}
-	if p.asked++; p.asked == t.npus {
+	if p.asked++; p.asked == c.e.members(key.row, t.npus) {
 		delete(t.known, key)
 	}
 	return p
@@ -112,7 +147,7 @@ func (t *themis) choose(c *chunker, left, recommended uint64) *chunkOrder {
 		l := &t.loads[i]
 		if c.takesPart(l.dim) {
 			p.dims = append(p.dims, l.dim)
-			size = t.add(l, l.dim, size, gather)
+			size = t.add(c, l, l.dim, size, gather)
 		}
 	}
 	return p
@@ -128,14 +163,23 @@ func (t *themis) inOrder(c *chunker, p *chunkOrder, size uint64, gather bool) {
 	for dim := range t.loads {
 		if c.takesPart(dim) {
 			p.dims = append(p.dims, dim)
-			size = t.add(&t.loads[dim], dim, size, gather)
+			size = t.add(c, &t.loads[dim], dim, size, gather)
 		}
 	}
 }
 
-// add adds the load of a chunk in a dimension. It returns the chunk's bytes afterwards.
-func (t *themis) add(l *load, dim int, size uint64, gather bool) uint64 {
-	n := t.sizes[dim]
+// size returns the number of NPUs of a dimension that takes part: those of a half, if the chunk uses only that.
+func (t *themis) size(c *chunker, dim int) int {
+	if r := &c.rings[dim]; !r.algorithm.One {
+		return int(r.n)
+	}
+	return t.sizes[dim]
+}
+
+// add adds the load of a chunk in a dimension, at its entry dim: the dimension of the entry, except for an allgather
+// in order. It returns the chunk's bytes afterwards.
+func (t *themis) add(c *chunker, l *load, dim int, size uint64, gather bool) uint64 {
+	n := t.size(c, dim)
 	if gather {
 		l.amount += float64(size) / (1 << 20) * float64(n-1) / t.rates[dim]
 		return size * uint64(n)
@@ -150,18 +194,18 @@ func (t *themis) gap(c *chunker, first int, gather bool) uint64 {
 	last := len(t.loads) - 1
 	if !gather {
 		l := t.loads[first]
-		n := float64(t.sizes[l.dim])
+		n := float64(t.size(c, l.dim))
 		return bytesOf(math.Abs(t.loads[last].amount-l.amount) * t.rates[l.dim] / ((n - 1) / n) * (1 << 20))
 	}
 	for !c.takesPart(t.loads[last].dim) {
 		last--
 	}
 	dim := t.loads[last].dim
-	bytes := bytesOf(math.Abs(t.loads[last].amount-t.loads[first].amount) * t.rates[dim] / float64(t.sizes[dim]-1) *
+	bytes := bytesOf(math.Abs(t.loads[last].amount-t.loads[first].amount) * t.rates[dim] / float64(t.size(c, dim)-1) *
 		(1 << 20))
 	for last--; last >= first; last-- {
 		if dim := t.loads[last].dim; c.takesPart(dim) {
-			bytes /= uint64(t.sizes[dim])
+			bytes /= uint64(t.size(c, dim))
 		}
 	}
 	return bytes

@@ -33,6 +33,7 @@ type Config struct {
 	model       Params
 	preset      string
 	unknown     error  // the preset does not exist
+	ordered     bool   // the order of ranks is given
 	globalBatch *int64 // nil: not given
 }
 
@@ -61,7 +62,16 @@ func (c *Config) Params() param.Set {
 		param.Int(&p.EP, "ep", "expert-parallel ranks; divides --dp and --experts"),
 		param.Int(&p.PP, "pp", "pipeline stages"),
 		param.Enum(&p.Order, "order",
-			"order of rank dimensions; consecutive ranks differ in the first").Placeholder("dims"),
+			"order of rank dimensions; consecutive ranks differ in the first").Placeholder("dims").Check(func() error {
+			c.ordered = true
+			return nil
+		}),
+		param.Dims(&p.NetworkDims, "network-dims",
+			"sizes of the network's dimensions, such as 16x8x4, the first varying fastest; with --dims"),
+		param.Enum(&p.Dims, "dims", "network dimensions of each parallelism, such as tp=0,dp=1+2, or auto: "+
+			"collectives involve them instead of communicators").Placeholder("dims"),
+		param.Bool(&p.DimsSplit, "dims-split",
+			"let --dims auto cut dimensions in two, for networks such as 'Switch(16*32)'"),
 		param.Int(&p.ZeRO, "zero",
 			"ZeRO stage; divide among replicas: 1 optimizer states, 2 also gradients, "+
 				"3 also parameters (FSDP)"),
@@ -96,6 +106,8 @@ func (m *Model) params() param.Set {
 		param.Bool(&m.Learned, "learned-positions", "use a learned position table of --seq rows"),
 		param.Bool(&m.Tied, "tied", "use the embedding table as the output layer"),
 		param.Int(&m.Experts, "experts", "experts per layer; 0: dense layers"),
+		param.Int(&m.MoEEvery, "moe-every", "distance of layers with experts, such as 2: every second layer; "+
+			"the others are dense").Default("1"),
 		param.Int(&m.TopK, "top-k", "experts per token"),
 	}
 }
@@ -122,6 +134,9 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 		if err := p.SetGlobalBatch(*c.globalBatch); err != nil {
 			return nil, err
 		}
+	}
+	if p.Dims.given() && !p.Dims.Auto && !c.ordered {
+		p.Order = p.Dims.Order()
 	}
 	p.Context = env.OrEmpty().Context
 	s, err := NewSource(p)

@@ -98,10 +98,15 @@ type layout struct {
 	stride [3]int
 	comms  []dag.Comm
 	first  [numGroups]int32 // by kind: its first communicator; 0: the communicator of all ranks; -1: none
+	dims   [numGroups]int32 // by kind: dimensions of the network that its collectives involve; 0: all, or unknown
 }
 
-func newLayout(p *Params) *layout {
+// newLayout returns the layout of ranks; net is nil if the network's dimensions are unknown.
+func newLayout(p *Params, net *network) *layout {
 	l := &layout{p: p, comms: []dag.Comm{dag.World(p.Ranks())}}
+	if net != nil {
+		l.dims = net.masks
+	}
 	stride := 1
 	for _, d := range p.Order {
 		l.stride[d] = stride
@@ -136,6 +141,10 @@ func (l *layout) add(g group, size, stride int) {
 		l.first[g] = -1
 		return
 	case l.p.Ranks(): // in ascending order: all other dimensions have one place
+		l.first[g] = 0
+		return
+	}
+	if l.dims[g] != 0 { // a part of the communicator of all ranks
 		l.first[g] = 0
 		return
 	}

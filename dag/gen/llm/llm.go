@@ -18,7 +18,11 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
-	pl := newPlan(&p)
+	net, err := p.network()
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	pl := newPlan(&p, net)
 	counts := make([]writer, p.PP) // of the ranks of each stage
 	for stage := range counts {
 		counts[stage] = writer{plan: pl, at: place{Pipeline: stage}}
@@ -36,7 +40,7 @@ func NewSource(p Params) (*rankwise.Source, error) {
 		kinds = append(kinds, dag.Mem)
 	}
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title:   p.title(),
+		Title:   p.title(net),
 		Ranks:   p.Ranks(),
 		Context: p.Context,
 		Comms:   pl.layout.comms,
@@ -57,11 +61,14 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	return s, nil
 }
 
-func (p *Params) title() string {
+func (p *Params) title(net *network) string {
 	title := fmt.Sprintf("transformer of %.4g billion parameters, tp %d, dp %d", float64(p.Parameters())/1e9, p.TP,
 		p.DP)
 	if p.EP > 1 {
 		title += fmt.Sprintf(", ep %d", p.EP)
+	}
+	if net != nil {
+		title += fmt.Sprintf(" on network dimensions %v", net)
 	}
 	return title + fmt.Sprintf(", pp %d, %d micro-batches of %d x %d tokens, %d steps", p.PP, p.MicroBatches,
 		p.MicroBatch, p.Seq, p.Steps)

@@ -200,7 +200,9 @@ func TestParameters(t *testing.T) {
 		}
 	}
 	// Narayanan et al. 2021, equation 2, to which the last norm is added.
-	for name, billions := range map[string]float64{"gpt3-175b": 174.6, "transformer-1t": 1008.0} {
+	for name, billions := range map[string]float64{
+		"gpt3-175b": 174.6, "transformer-1t": 1008.0, "msft-1t": 1001.56,
+	} {
 		m, err := Preset(name)
 		if err != nil {
 			t.Fatal(err)
@@ -210,6 +212,17 @@ func TestParameters(t *testing.T) {
 		if got := m.Parameters(); got != want || math.Abs(float64(got)/1e9-billions) > 0.05 {
 			t.Errorf("%s has %d parameters, expected %d, %v billion", name, got, want, billions)
 		}
+	}
+	// 24B+MoE-128 of DeepSpeed's tutorial has 1,046.9 billion parameters: attention, 15 dense MLPs and 15 x 128 experts.
+	m, err := Preset("moe-1t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, h := int64(m.Layers), m.Hidden
+	matrices := l*4*h*h + l/2*8*h*h + l/2*128*8*h*h
+	rest := l/2*128*h + (2*l+1)*h + 2*m.Vocab*h // routers, norms, embedding and output
+	if got := m.Parameters(); matrices != 1_046_898_278_400 || got != matrices+rest {
+		t.Errorf("moe-1t has %d parameters, expected %d in matrices of layers and %d others", got, matrices, rest)
 	}
 	if _, err := Preset("llama"); err == nil {
 		t.Error("there is a preset llama")
@@ -335,7 +348,7 @@ func TestSixND(t *testing.T) {
 		l, h, tokens := int64(p.Layers), p.Hidden, p.Seq
 		active := p.Parameters()
 		if p.Experts > 0 {
-			active -= l * (p.Experts - p.TopK) * 3 * h * p.FFN
+			active -= l / int64(max(p.MoEEvery, 1)) * (p.Experts - p.TopK) * (p.gates() + 1) * h * p.FFN
 		}
 		vectors := (2*l + 1) * (h + p.bias(h))
 		vectors += l * p.bias(p.Hidden+2*h*p.kvHeads()/p.Heads+h+p.gates()*p.ffn()+h)
@@ -937,4 +950,45 @@ func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
 		return nil, err
 	}
 	return dag.ReadAll(s)
+}
+
+// TestMoEEvery compares layers with and without experts: those with experts have a router and two alltoalls per pass,
+// and a rank has the parameters of both kinds.
+func TestMoEEvery(t *testing.T) {
+	for _, every := range []int{1, 2, 3, 4} {
+		p := sparse(small(1, 4, 1), 2)
+		p.Layers, p.MoEEvery, p.MicroBatches, p.Vocab = 4, every, 1, 0
+		tr := mustGenerate(t, p)
+		if problems := dag.Validate(tr); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		seen := map[string]int{}
+		r := tr.Ranks[0]
+		for i := range r.Len() {
+			if op := r.Op(i); op.Kind == dag.Coll && op.Subkind == dag.Alltoall {
+				seen[strings.TrimSuffix(op.Name, " expert parallel")]++
+			}
+		}
+		for i := range p.Layers {
+			want := 0
+			if (i+1)%every == 0 {
+				want = 4
+			}
+			if got := seen[fmt.Sprintf("layer %d", i)]; got != want {
+				t.Errorf("every %d: layer %d has %d alltoalls, expected %d", every, i, got, want)
+			}
+		}
+		dense, all := p, p
+		dense.Experts, dense.TopK, dense.EP, dense.MoEEvery = 0, 0, 1, 0
+		all.MoEEvery = 1
+		n := int64(p.Layers / every)
+		if got, want := p.Parameters(), dense.Parameters()+(all.Parameters()-dense.Parameters())/4*n; got != want {
+			t.Errorf("every %d: %d parameters, expected %d", every, got, want)
+		}
+	}
+	p := small(1, 2, 1)
+	p.MoEEvery = 5
+	if _, err := NewSource(p); err == nil || !strings.Contains(err.Error(), "moe-every is 5, expected 0..4") {
+		t.Errorf("error %v", err)
+	}
 }

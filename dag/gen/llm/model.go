@@ -19,8 +19,11 @@ type Model struct {
 	Biases  bool  // linear layers have biases and norms are LayerNorms
 	Learned bool  // positions are a learned table of Seq rows; otherwise they take no parameters
 	Tied    bool  // the output layer uses the table of the embedding
-	Experts int64 // E: of the MLP of every layer; 0: dense
+	Experts int64 // E: of the MLP of a layer; 0: dense
 	TopK    int64 // experts per token
+	// MoEEvery is the distance k of layers with experts: layers k, 2 k and so on, counted from 1, have them, the others
+	// a dense MLP. 0 or 1: every layer.
+	MoEEvery int
 }
 
 // presets are models with the numbers of their publications, see docs/reference/generators/llm.md.
@@ -44,6 +47,14 @@ var presets = []struct {
 	{"transformer-1t", Model{
 		Layers: 128, Hidden: 25600, Heads: 160, Vocab: 51200, Seq: 2048,
 		GELU: true, Biases: true, Learned: true, Tied: true,
+	}},
+	{"msft-1t", Model{
+		Layers: 138, Hidden: 24576, Heads: 192, Vocab: 51200, Seq: 2048,
+		GELU: true, Biases: true, Learned: true, Tied: true,
+	}},
+	{"moe-1t", Model{
+		Layers: 30, Hidden: 8192, FFN: 32768, Heads: 64, Vocab: 51200, Seq: 2048,
+		GELU: true, Experts: 128, TopK: 1, MoEEvery: 2,
 	}},
 }
 
@@ -89,6 +100,11 @@ func (m *Model) gates() int64 {
 	return 2
 }
 
+// sparse reports whether a layer, counted from 0, has experts.
+func (m *Model) sparse(layer int) bool {
+	return m.Experts > 0 && (layer+1)%max(m.MoEEvery, 1) == 0
+}
+
 // bias returns n if linear layers have biases.
 func (m *Model) bias(n int64) int64 {
 	if m.Biases {
@@ -100,8 +116,11 @@ func (m *Model) bias(n int64) int64 {
 // Parameters returns the number of parameters of the model.
 func (m *Model) Parameters() int64 {
 	whole := slice{Model: m, tp: 1, ep: 1}
-	layer := whole.layerWeights()
-	total := int64(m.Layers) * (layer.dense + layer.experts)
+	total := int64(0)
+	for i := range m.Layers {
+		layer := whole.layerWeights(i)
+		total += layer.dense + layer.experts
+	}
 	if m.Vocab > 0 {
 		total += whole.embeddingWeights() + whole.outputWeights(true)
 	}
@@ -149,9 +168,9 @@ func (s *slice) norm() int64 {
 	return s.Hidden + s.bias(s.Hidden)
 }
 
-func (s *slice) layerWeights() weights {
+func (s *slice) layerWeights(layer int) weights {
 	w := weights{dense: s.Hidden*s.qkv() + s.attention()*s.Hidden + s.bias(s.qkv()+s.Hidden) + 2*s.norm()}
-	if s.Experts == 0 {
+	if !s.sparse(layer) {
 		w.dense += s.mlp()
 		return w
 	}

@@ -30,6 +30,13 @@ type Params struct {
 	VirtualStages    int // v: parts of the model on each stage; 2 or more for Interleaved, otherwise 1
 	Recompute        Recompute
 
+	// NetworkDims are the sizes of the network's dimensions, dimension 0 varying fastest in rank numbers; nil: unknown.
+	// With them, a collective of a kind of parallelism is one of all ranks that involves the dimensions of Dims
+	// (dag.Op.Dims), instead of one of a communicator. Order must agree with Dims.
+	NetworkDims []int
+	Dims        Dims
+	DimsSplit   bool // Dims.Auto may cut dimensions in two
+
 	// ConcurrentCollectives lets collectives of different groups overlap.
 	ConcurrentCollectives bool
 
@@ -142,6 +149,7 @@ func (p *Params) check() error {
 		{"seq", p.Seq, 1, 1 << 28},
 		{"experts", p.Experts, 0, 1 << 16},
 		{"top-k", p.TopK, min(1, p.Experts), p.Experts},
+		{"moe-every", int64(p.MoEEvery), 0, int64(p.Layers)},
 		{"micro-batch", p.MicroBatch, 1, 1 << 20},
 		{"micro-batches", int64(p.MicroBatches), 1, 1 << 24},
 		{"steps", int64(p.Steps), 1, 1 << 24},
@@ -206,6 +214,9 @@ func (p *Params) check() error {
 	}
 	if tags := 2 * float64(p.Steps) * float64(p.MicroBatches) * float64(p.VirtualStages); tags > maxTag {
 		return fmt.Errorf("%.3g messages between two stages, expected at most %.3g", tags, maxTag)
+	}
+	if _, err := p.network(); err != nil {
+		return err
 	}
 	return p.checkSizes()
 }

@@ -70,9 +70,9 @@ var phaseNames = [numPhases]string{" forward", " recompute", " input gradients",
 // unitNames are the names of the ops of a unit; names of collectives lack the phase.
 type unitNames [numPieces][numPhases]string
 
-func newPlan(p *Params) *plan {
+func newPlan(p *Params, net *network) *plan {
 	s := slice{&p.Model, int64(p.TP), int64(p.EP)}
-	pl := &plan{p: p, slice: s, costs: p.costs(&s), layout: newLayout(p)}
+	pl := &plan{p: p, slice: s, costs: p.costs(&s), layout: newLayout(p, net)}
 	pl.names[embedding] = []unitNames{namesOf("embedding")}
 	pl.names[output] = []unitNames{namesOf("output")}
 	for i := range p.Layers {
@@ -146,7 +146,7 @@ func (pl *plan) weights(u *unit) weights {
 	case output:
 		return weights{dense: pl.slice.outputWeights(pl.p.PP == 1)}
 	}
-	w := pl.slice.layerWeights()
+	w := pl.slice.layerWeights(u.layer)
 	if pl.p.EP == 1 { // experts are data parallel in the same group as the rest
 		return weights{dense: w.dense + w.experts}
 	}

@@ -133,7 +133,8 @@ func (w *writer) collective(name string, kind dag.Subkind, g group, bytes int64,
 	}
 	w.loose = w.loose[:0]
 	w.coll = w.add(dag.Op{
-		Kind: dag.Coll, Subkind: kind, Bytes: bytes, Comm: w.comm[g], Stream: networkStream, Name: name,
+		Kind: dag.Coll, Subkind: kind, Bytes: bytes, Comm: w.comm[g], Dims: w.layout.dims[g], Stream: networkStream,
+		Name: name,
 	})
 	w.colls[g] = w.coll
 	return w.coll

@@ -71,29 +71,33 @@ func (w *writer) attentionBackward(u *unit, data int) int {
 
 func (w *writer) mlpForward(u *unit, data int, as phase) int {
 	c := &w.costs
-	if w.p.Experts > 0 {
-		data = w.calc(w.name(u, router, as), c.router.forward, data)
+	if !w.p.sparse(u.layer) {
+		return w.reduce(u, w.calc(w.name(u, mlp, as), c.mlp.forward, w.gather(u, data)))
 	}
+	data = w.calc(w.name(u, router, as), c.router.forward, data)
 	if w.p.EP > 1 {
-		w.calc(w.name(u, mlp, as), c.mlp.forward, w.dispatch(u, data))
+		w.calc(w.name(u, mlp, as), c.experts.forward, w.dispatch(u, data))
 		return w.combine(u, w.calcs)
 	}
-	return w.reduce(u, w.calc(w.name(u, mlp, as), c.mlp.forward, w.gather(u, data)))
+	return w.reduce(u, w.calc(w.name(u, mlp, as), c.experts.forward, w.gather(u, data)))
 }
 
 func (w *writer) mlpBackward(u *unit, data int) int {
 	c := &w.costs
-	inputs := -1
-	if w.p.EP > 1 {
-		w.calc(w.name(u, mlp, inputGradients), c.mlp.input, w.dispatch(u, data))
+	sparse, work, inputs := w.p.sparse(u.layer), &c.mlp, -1
+	if sparse {
+		work = &c.experts
+	}
+	if sparse && w.p.EP > 1 {
+		w.calc(w.name(u, mlp, inputGradients), work.input, w.dispatch(u, data))
 		data = w.combine(u, w.calcs)
 	} else {
 		data = w.gather(u, data)
 		inputs = w.inputs(u, data)
-		data = w.reduce(u, w.calc(w.name(u, mlp, inputGradients), c.mlp.input, data))
+		data = w.reduce(u, w.calc(w.name(u, mlp, inputGradients), work.input, data))
 	}
-	w.calc(w.name(u, mlp, weightGradients), c.mlp.weights, inputs)
-	if w.p.Experts > 0 {
+	w.calc(w.name(u, mlp, weightGradients), work.weights, inputs)
+	if sparse {
 		data = w.calc(w.name(u, router, bothGradients), c.router.input.plus(c.router.weights), data)
 	}
 	return data

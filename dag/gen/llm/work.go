@@ -42,7 +42,7 @@ type pieceWork struct {
 
 // costs is the work of all calcs of a micro-batch on a rank.
 type costs struct {
-	qkv, attention, projection, mlp, router, embedding, output pieceWork
+	qkv, attention, projection, mlp, experts, router, embedding, output pieceWork
 }
 
 // costs returns the work of a micro-batch on a rank. docs/reference/generators/llm.md has the formulas.
@@ -68,14 +68,13 @@ func (p *Params) costs(s *slice) costs {
 	c.projection = linear(tokens, attention, h)
 	c.projection.forward = c.projection.forward.plus(summed)
 
-	if p.Experts == 0 {
-		c.mlp = s.mlpWork(tokens, 1)
-		c.mlp.forward = c.mlp.forward.plus(normed).plus(summed)
-		c.mlp.input = c.mlp.input.plus(unnormed)
-	} else {
-		c.mlp = s.mlpWork(tokens*p.TopK, p.Experts/s.ep)
-		c.mlp.forward = c.mlp.forward.plus(summed).plus(passes(p.TopK, local*h))
-		c.mlp.input = c.mlp.input.plus(passes(p.TopK, local*h))
+	c.mlp = s.mlpWork(tokens, 1)
+	c.mlp.forward = c.mlp.forward.plus(normed).plus(summed)
+	c.mlp.input = c.mlp.input.plus(unnormed)
+	if p.Experts > 0 {
+		c.experts = s.mlpWork(tokens*p.TopK, p.Experts/s.ep)
+		c.experts.forward = c.experts.forward.plus(summed).plus(passes(p.TopK, local*h))
+		c.experts.input = c.experts.input.plus(passes(p.TopK, local*h))
 		c.router = linear(local, h, p.Experts)
 		c.router.forward = c.router.forward.plus(normed)
 		c.router.input = c.router.input.plus(unnormed)
