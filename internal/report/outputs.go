@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // File is a file that Commit gives its name.
@@ -46,10 +47,29 @@ func (o *Outputs) Begin(backend string, sweep, alone bool, given func(flag strin
 	return o.Plots.check(o.of, backend, given)
 }
 
-// BeginTrace is Begin for a trace.
+// BeginTrace is Begin for a trace, or for a table if all pictures are of tables.
 func (o *Outputs) BeginTrace() error {
 	o.of = ofTrace
+	if o.IsTable() {
+		o.of = ofTable
+	}
 	return o.Plots.check(o.of, "", nil)
+}
+
+// IsTable reports whether a picture is one of a table instead of a trace.
+func (o *Outputs) IsTable() bool {
+	return slices.ContainsFunc(o.Plots.Files, func(f PlotFile) bool {
+		return f.Kind != "" && kindOf(f.Kind, ofTable) != nil
+	})
+}
+
+// WriteTable writes the pictures of a table.
+func (o *Outputs) WriteTable(in io.Reader) error {
+	r, err := Table(in)
+	if err != nil {
+		return err
+	}
+	return o.write(r)
 }
 
 // Names returns the names of the files.

@@ -23,6 +23,7 @@ const (
 	ofLoad                        // the points of synthetic traffic
 	ofTrace                       // a trace
 	ofSeveral                     // several results
+	ofTable                       // a table of numbers
 )
 
 // Feature is a part of the result that a picture needs and that a run has only on request.
@@ -91,6 +92,10 @@ var plots = []plotKind{
 		draw: drawArrivals},
 	{name: "dag", title: "graph of ops; also FILE.dot or .gv for Graphviz", of: ofTrace,
 		needs: "a trace of 1 to 200 ops", draw: drawDAG},
+	{name: "bars", title: "bars of a table in CSV, see below", of: ofTable,
+		needs: "1 to 200 groups and 1 to 16 series", draw: drawBars},
+	{name: "lines", title: "lines of a table in CSV, see below", of: ofTable, needs: "1 to 16 series",
+		draw: drawLines},
 	{name: "jobs", title: "jobs over time", of: ofRun, needs: "several jobs", draw: drawJobs},
 	{name: "gantt", title: "ranks over time, with the critical path", of: ofRun, wants: Spans | CriticalPath,
 		needs: "a run whose ops take time, not a kept result", draw: drawGantt},
@@ -218,7 +223,11 @@ func PlotPage(traces bool) string {
 	of, example := ofRun|ofSweep|ofLoad|ofSeveral, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
 		"  simulate --sweep 'L=1us..10us:10' --plot sweep.pdf --plot-log x --plot-data sweep.csv x.parquet"
 	if traces {
-		of, example = ofTrace, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet"
+		of, example = ofTrace|ofTable, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
+			"  tracecat --plot bars=times.svg times.csv\n\n"+
+			"bars and lines draw a CSV file instead of a trace. It has a line of headings, which name the axes, and "+
+			"the "+
+			"columns\ngroup, series, value, and perhaps low and high, the bounds of an interval."
 	}
 	var kinds strings.Builder
 	for i := range plots {
@@ -275,6 +284,8 @@ func subjectName(of subject) string {
 		return "a trace"
 	case ofSeveral:
 		return "several results"
+	case ofTable:
+		return "a table"
 	}
 	return "a run"
 }

@@ -137,7 +137,19 @@ func samples(t *testing.T) map[string][]*Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	table := func(text string) *Report {
+		r, err := Table(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	intervals := table("system,load,time (ms),low,high\na,0.1,1,0.5,2\na,0.2,-2,,\nb,0.1,3.25,3,3.5\nb,0.3,,,\n" +
+		"c,0.2,4,4,4\n")
+	simple := table("ranks,,makespan (s)\n1,,5\n16,,3\n4,,1e9\n")
 	return map[string][]*Report{
+		"bars":     {intervals, simple},
+		"lines":    {intervals, simple},
 		"ranks":    append(slices.Clone(odd), big, idle, trace),
 		"matrix":   append(slices.Clone(odd[1:3]), big, idle, trace),
 		"fct":      {flows, several},
@@ -347,6 +359,45 @@ func TestPlotFlags(t *testing.T) {
 			t.Errorf("--%s %s: %v, want %s", c.flag, c.value, err, c.want)
 		}
 	}
+}
+
+func TestTableErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                    "line of headings",
+		"a,b\n":                               "found 2 columns",
+		"g,s,v\na,b,x\n":                      "line 2: expected a number",
+		"g,s,v\na,b,NaN\n":                    "line 2: expected a number",
+		"g,s,v\na,b,1\na,b,2\n":               "line 3: expected one value",
+		"g,s,v,l,h\na,b,1,3,2\n":              "low at most high",
+		"g,s,v,l,h\na,b,1,3,\n":               "expected a number",
+		"g,s,v\na,b\n":                        "wrong number of fields",
+		"g,s,v\n" + strings.Repeat("\"\n", 3): "line",
+	} {
+		if _, err := Table(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, expected %q", text, err, want)
+		}
+	}
+}
+
+// FuzzTable checks that a table is an error, or that its pictures can be drawn.
+func FuzzTable(f *testing.F) {
+	f.Add("g,s,v,l,h\na,b,1,0,2\nc,b,2,,\n")
+	f.Add("x,,y\n1,,2\n3,,4\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := Table(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		s := &source{Report: r}
+		for _, draw := range []func(*source) *picture{drawBars, drawLines} {
+			if p := draw(s); p != nil {
+				for _, panel := range p.panels {
+					panel.setRanges()
+				}
+				new(PlotData).add(p)
+			}
+		}
+	})
 }
 
 // TestPlotFiles checks how pictures are named.

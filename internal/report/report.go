@@ -19,6 +19,7 @@ type Report struct {
 	root     value // of the page
 	write    func(p *page)
 	of       subject
+	table    *tableOf    // nil: none
 	whole    value       // the whole document, once a picture has decoded it
 	drawn    *timelineOf // nil: none
 	timeline *Timeline   // nil: none

@@ -54,6 +54,9 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 			if err != nil {
 				return err
 			}
+			if v.outputs.IsTable() {
+				return v.plotTable(p, names[0])
+			}
 			if v.set && !v.verifies {
 				return v.showSet(p, cmd, names[0], read)
 			}

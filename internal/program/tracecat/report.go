@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
+	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/report"
 )
@@ -91,6 +92,8 @@ func (v *view) checkReport(p *cli.Program, files int) error {
 		return nil
 	case v.outputs.Page != "" && !strings.EqualFold(filepath.Ext(v.outputs.Page), ".html"):
 		return cli.Usagef("--report: %s: expected a name that ends with .html", v.outputs.Page)
+	case v.outputs.Page != "" && v.outputs.IsTable():
+		return cli.Usagef("--report is about a trace, --plot bars and lines are about a table: omit one of them")
 	case files > 1:
 		return cli.Usagef("%s reads one trace, found %d files", flag, files)
 	case v.ops || v.matrix || v.check || v.diff || v.csv:
@@ -213,4 +216,15 @@ func (v *view) writeReport(p *cli.Program, s *summary, t *dag.Trace) (*reported,
 	v.outputs.Create = func(name string) (report.File, error) { return p.Create(name, false) }
 	_, err := v.outputs.Write(with.writeJSON)
 	return with.reported, err
+}
+
+// plotTable writes the pictures of a table in CSV.
+func (v *view) plotTable(p *cli.Program, name string) error {
+	in, err := p.Open(name, false)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	v.outputs.Create = func(name string) (report.File, error) { return p.Create(name, false) }
+	return format.InFile(name, v.outputs.WriteTable(in.Reader))
 }
