@@ -155,6 +155,16 @@ func (a *Actor) Until() uint64 {
 	return min(a.group.until(), math.MaxInt64+1)
 }
 
+// Next returns the time of the next rank or fabric event, or a time above math.MaxInt64 if there is none. Only the
+// fabric calls it. Until is faster and may return an earlier time.
+func (a *Actor) Next() uint64 {
+	if a.err != nil {
+		return 0
+	}
+	g := a.group
+	return min(g.reports[g.half].next, g.turns.Next(), g.fabricNext(), math.MaxInt64+1)
+}
+
 // own schedules an event of the current rank.
 func (a *Actor) own(t uint64, kind, i uint32) {
 	if t > math.MaxInt64 {

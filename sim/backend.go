@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/tracedag/tracedag/dag"
@@ -52,6 +53,37 @@ type Kind struct {
 	Title string         // one line of help
 	New   func() Backend // a fresh configuration
 	Lists []Listing      // tables of presets, transports and so on
+
+	// With returns a fresh configuration for the text after the name and a colon, as in exec:COMMAND. nil: the backend
+	// takes no text.
+	With func(text string) Backend
+	Text string // text of New; see [FindKind]
+}
+
+// FullName returns the name with its text, such as exec:COMMAND.
+func (k *Kind) FullName() string {
+	if k.Text == "" {
+		return k.Name
+	}
+	return k.Name + ":" + k.Text
+}
+
+// FindKind returns the backend with a name such as packet or exec:COMMAND, or nil.
+func FindKind(kinds []Kind, name string) *Kind {
+	name, text, with := strings.Cut(name, ":")
+	for i := range kinds {
+		k := &kinds[i]
+		switch {
+		case k.Name != name || with && k.With == nil:
+		case !with:
+			return k
+		default:
+			bound := *k
+			bound.Text, bound.New = text, func() Backend { return k.With(text) }
+			return &bound
+		}
+	}
+	return nil
 }
 
 // Listing is a table that a program prints for the flag --list-NAME.
@@ -77,6 +109,10 @@ type Env struct {
 	Advise  func(message string, args ...any) // prints advice about a result, for interactive users; nil: discard
 	Explain func(message string, args ...any) // prints details of the work; nil: discard
 	Threads int                               // worker threads for preparation; 0: all cores
+
+	// Log prints a line that another program wrote to its standard error. Calls may be concurrent. If nil, such lines
+	// are discarded.
+	Log func(line string)
 
 	// Create starts an output file. CheckOutput returns an error if a file name is invalid; it is called before a run.
 	// If nil, the backend writes no files.

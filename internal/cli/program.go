@@ -262,6 +262,11 @@ func (p *Program) Explain(format string, args ...any) {
 	}
 }
 
+// Relay prints a line that another program wrote to its standard error. Calls may be concurrent.
+func (p *Program) Relay(line string) {
+	p.printLine(line)
+}
+
 // printf prints one line on stderr, prefixed by the program's name.
 func (p *Program) printf(format string, args ...any) {
 	name := p.name

@@ -110,7 +110,7 @@ func (c *Command) Describe(trace *Trace, inputs []dag.Input) (*Run, error) {
 			trace.Inputs = inputs
 		}
 	}
-	r.identify(c.Kind.Name)
+	r.identify(c.Kind.FullName())
 	return r, nil
 }
 

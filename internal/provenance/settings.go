@@ -149,7 +149,7 @@ func (c *Command) Points(base *Run, points []Point, env *sim.Env) ([]*Run, error
 				delete(r.Settings, name)
 			}
 		}
-		r.identify(c.Kind.Name)
+		r.identify(c.Kind.FullName())
 		r.Replica = runs[r.Point]
 		runs[r.Point]++
 		all[i] = &r
@@ -174,7 +174,7 @@ func (c *Command) Curve(base *Run, points []sim.CurvePoint) []*Run {
 		r.Index, r.Factors, r.Settings = i, points[i].Factors, maps.Clone(r.Settings)
 		maps.Copy(r.Settings, r.Factors)
 		r.Topology, r.Units = points[i].Topology, points[i].Units
-		r.identify(c.Kind.Name)
+		r.identify(c.Kind.FullName())
 		all[i] = &r
 	}
 	return all

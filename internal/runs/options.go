@@ -40,7 +40,7 @@ type Options struct {
 	Ideal                   *sim.Kind      // backend of lower bounds; nil: none
 }
 
-// KindOf returns the backend with a name; "" is the default one.
+// KindOf returns the backend with a name such as packet or exec:COMMAND; "" is the default one.
 func KindOf(kinds []sim.Kind, name string) (*sim.Kind, error) {
 	names := make([]string, len(kinds))
 	for i := range kinds {
@@ -49,11 +49,19 @@ func KindOf(kinds []sim.Kind, name string) (*sim.Kind, error) {
 	if name == "" {
 		name = names[0]
 	}
-	at := slices.Index(names, param.Resolve(name, names))
-	if at < 0 {
-		return nil, cli.NoSuch("backend", name, names)
+	name, text, with := strings.Cut(name, ":")
+	found := param.Resolve(name, names)
+	if with {
+		found += ":" + text
 	}
-	return &kinds[at], nil
+	kind := sim.FindKind(kinds, found)
+	switch {
+	case kind != nil:
+		return kind, nil
+	case slices.Contains(names, param.Resolve(name, names)):
+		return nil, cli.Usagef("--backend: %s takes no text after its name, found %q", name, text)
+	}
+	return nil, cli.NoSuch("backend", name, names)
 }
 
 // CheckOwners returns an error if a flag belongs only to other backends.

@@ -4,6 +4,7 @@ package backends
 import (
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/analytical"
+	"github.com/tracedag/tracedag/sim/exec"
 	"github.com/tracedag/tracedag/sim/flit"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
@@ -17,16 +18,12 @@ var All = []sim.Kind{
 	packet.Backend,
 	flit.Backend,
 	ideal.Backend,
+	exec.Backend,
 }
 
-// Named returns the named backend, or nil.
+// Named returns the backend with a name such as packet or exec:COMMAND, or nil.
 func Named(name string) *sim.Kind {
-	for i := range All {
-		if All[i].Name == name {
-			return &All[i]
-		}
-	}
-	return nil
+	return sim.FindKind(All, name)
 }
 
 // Names returns the names of the backends; the first is the default.

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -22,6 +25,24 @@ import (
 	"github.com/tracedag/tracedag/sim/backends"
 	"github.com/tracedag/tracedag/sim/measure"
 )
+
+// TestMain builds the reference peer of the backend exec.
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "peer")
+	if err != nil {
+		panic(err)
+	}
+	peer := filepath.Join(folder, "exec-peer")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", peer, "../../docs/examples/exec-peer")
+	if output, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("building the reference peer: %v\n%s", err, output))
+	}
+	configurations = append(configurations, configuration{backend: "exec:" + peer},
+		configuration{backend: "exec:" + peer + " --serial", params: []string{"send-ends=delivered", "o=10"}})
+	status := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(status)
+}
 
 // configurations are the configurations that the suite runs: every backend, with the parameters that it needs for a number
 // of ranks.
@@ -48,7 +69,7 @@ type configuration struct {
 }
 
 func (c *configuration) String() string {
-	return strings.Join(append([]string{c.backend}, c.params...), " ")
+	return strings.Join(append([]string{backends.Named(c.backend).Name}, c.params...), " ")
 }
 
 // set returns the parameters for a number of ranks.
@@ -116,7 +137,7 @@ func forAll(t *testing.T, test func(t *testing.T, c *configuration)) {
 
 func TestEveryBackendIsTested(t *testing.T) {
 	for _, kind := range backends.All {
-		if !slices.ContainsFunc(configurations, func(c configuration) bool { return c.backend == kind.Name }) {
+		if !slices.ContainsFunc(configurations, func(c configuration) bool { return backends.Named(c.backend).Name == kind.Name }) {
 			t.Errorf("no configuration of the backend %s", kind.Name)
 		}
 		if backends.Named(kind.Name) == nil || kind.Title == "" {

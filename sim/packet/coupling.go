@@ -4,7 +4,6 @@ package packet
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -266,9 +265,5 @@ func (c *coupling) event(event, uint32) {}
 
 // localTime returns the time of a message between ranks on one host, at most math.MaxInt64.
 func (c *Coupling) localTime(bytes uint64) uint64 {
-	t := uint64(c.LocalLatency)
-	if c.LocalRate > 0 {
-		t += uint64(min(math.Ceil(float64(bytes)*8e12/float64(c.LocalRate)), 1<<62))
-	}
-	return min(t, math.MaxInt64)
+	return topology.Local{Rate: c.LocalRate, Latency: c.LocalLatency}.Time(bytes)
 }

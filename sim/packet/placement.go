@@ -1,9 +1,8 @@
 package packet
 
 import (
-	"fmt"
-
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // Placement maps ranks to hosts.
@@ -16,22 +15,10 @@ type Placement struct {
 
 // check returns an error if the placement does not match the trace and the network. Several ranks may share a host.
 func (p *Placement) check(ranks, hosts int) error {
-	if len(p.Hosts) != ranks {
-		return fmt.Errorf("the placement has hosts for %d ranks, expected %d as in the trace", len(p.Hosts), ranks)
-	}
-	for r, h := range p.Hosts {
-		if int(h)+max(p.NICs, 1) > hosts {
-			return fmt.Errorf("rank %d is placed on host %d, expected hosts 0 to %d of the network", r, h, hosts-1)
-		}
-	}
-	return nil
+	return topology.CheckHosts(p.Hosts, p.NICs, ranks, hosts)
 }
 
 // endpoints returns the source and destination hosts of a send.
 func (p *Placement) endpoints(send *sim.Op) (from, to uint32) {
-	nic := uint32(0)
-	if p.NICs > 1 {
-		nic = uint32(int(send.NIC) % p.NICs)
-	}
-	return p.Hosts[send.Rank] + nic, p.Hosts[send.Peer] + nic
+	return topology.Endpoints(p.Hosts, p.NICs, send)
 }

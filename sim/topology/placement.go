@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/internal/conf"
 	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // Placement is a policy that places ranks on the hosts of a network, one rank per host: packed, roundrobin (the same),
@@ -144,6 +147,45 @@ func groupsFor(ranks, hosts, nics int) (int, error) {
 	}
 	return 0, fmt.Errorf("%d ranks with %s each need %d hosts, but the network has %d; use a larger --topology, "+
 		"or share hosts (--placement nodes or FILE)", ranks, each, ranks*nics, hosts)
+}
+
+// CheckHosts returns an error if the first hosts of ranks do not match the number of ranks, or the number of hosts of a
+// network. Several ranks may share a host.
+func CheckHosts(first []uint32, nics, ranks, hosts int) error {
+	if len(first) != ranks {
+		return fmt.Errorf("the placement has hosts for %d ranks, expected %d as in the trace", len(first), ranks)
+	}
+	for r, h := range first {
+		if int(h)+max(nics, 1) > hosts {
+			return fmt.Errorf("rank %d is placed on host %d, expected hosts 0 to %d of the network", r, h, hosts-1)
+		}
+	}
+	return nil
+}
+
+// Endpoints returns the source and destination hosts of a send: NIC i of a rank is its first host plus i mod nics.
+// first has the first hosts by rank; 0 NICs are one.
+func Endpoints(first []uint32, nics int, send *sim.Op) (from, to uint32) {
+	nic := uint32(0)
+	if nics > 1 {
+		nic = uint32(int(send.NIC) % nics)
+	}
+	return first[send.Rank] + nic, first[send.Peer] + nic
+}
+
+// Local is the connection of ranks on one host.
+type Local struct {
+	Rate    int64 // bit/s; 0: unlimited
+	Latency dag.Time
+}
+
+// Time returns the time of a message in picoseconds, at most math.MaxInt64.
+func (l Local) Time(bytes uint64) uint64 {
+	t := uint64(l.Latency)
+	if l.Rate > 0 {
+		t += uint64(min(math.Ceil(float64(bytes)*8e12/float64(l.Rate)), 1<<62))
+	}
+	return min(t, math.MaxInt64)
 }
 
 // ByRank reports whether the policy defines the hosts of ranks directly, so that several ranks may share a host.

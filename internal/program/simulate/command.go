@@ -69,7 +69,7 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o.Backend = kind.Name
+		o.Backend = kind.FullName()
 		return start(p, o, kind, reg, args)
 	}
 	return cmd
