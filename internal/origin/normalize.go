@@ -20,10 +20,10 @@ var (
 	droppedBare = strings.Fields(`all-or-nothing approx bump dry-run frictionless meta-template no-sync no-wait quiet
 		record-paths replace skip-existing strict verbose`)
 	// bare shape a trace and take no value, or one after "=".
-	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives dims-split
-		diagonal emit-spec gelu h-intdiv ignore-ports inverse json keep-ends learned-positions
-		lenient listing merge-non-overlap no-clock npkit-sample offload one-rank-per-node outcast
-		periodic print-model sequence-parallel share-nic share-streams skip-bad start-calc
+	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
+		csv dedup diagonal dims-split emit-spec gelu h-intdiv ignore-ports inverse json keep-ends
+		learned-positions lenient listing measure merge-non-overlap no-clock npkit-sample offload one-rank-per-node
+		outcast periodic print-model sequence-parallel share-nic share-streams skip-bad start-calc
 		sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)
 
 	letters = map[byte]string{'o': "output", 'j': "jobs", 'q': "quiet", 'v': "verbose", 's': "ranks", 'd': "bytes"}

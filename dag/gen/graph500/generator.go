@@ -24,11 +24,16 @@ search every process generates queries, sends them in messages to random others,
 ones, and notifies all others when it is done; an all-reduce ends the level.
 
 The amounts are drawn for each process from distributions that depend on the size of the graph and on
-the degree of the root; --print-model prints the distributions instead of a trace.`,
+the degree of the root; --print-model prints the distributions instead of a trace. --measure generates
+a graph, searches it and compares the model with the result.`,
 	Example: `  tracegen graph500 --scale 20 --ranks 72 | simulate
   tracegen graph500 --scale 26 --query-time mont-blanc --seed 7 -o search.parquet
-  tracegen graph500 --print-model --scale 26 --root-degree 16 --link 40Gbps`,
-	New:   func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
+  tracegen graph500 --print-model --scale 26 --root-degree 16 --link 40Gbps
+  tracegen graph500 --measure --scale 17 --roots per-degree:200 --csv`,
+	Exclusive: [][]string{{"print-model", "measure"}, {"json", "csv"}, {"measure", "link"}},
+	New: func() generator.Config {
+		return &Config{model: Default(), Seed: generator.NewSeed(), measurement: DefaultMeasurement()}
+	},
 	Small: param.Texts{"scale": {"12"}, "ranks": {"4"}},
 	Large: param.Texts{"scale": {"12"}, "ranks": {"16"}},
 }
@@ -39,7 +44,12 @@ type Config struct {
 	generator.Seed
 	root         rootChoice
 	prints, json bool
-	link         *big.Rat // picoseconds per byte; nil: unknown
+
+	measures, csv bool
+	measurement   Measurement
+	table         table
+
+	link *big.Rat // picoseconds per byte; nil: unknown
 }
 
 // Params describes the parameters.
@@ -90,15 +100,29 @@ func (c *Config) Params() param.Set {
 		param.Float(&p.Rest, "rest", "share of queries that may remain when the search ends, from level 5 on"),
 		c.SeedParam(),
 		param.Bool(&c.prints, "print-model", "print the results of the model's equations instead of a trace"),
-		param.Bool(&c.json, "json", "print JSON instead of a table, with --print-model"),
+		param.Bool(&c.measures, "measure",
+			"generate a Kronecker graph, search it and print degrees and explored edges by level, instead of a trace"),
+		param.Enum(&c.measurement.Roots, "roots",
+			"roots of --measure: all, a number, or per-degree:N of each degree below 9 and range up to a power of two").
+			Placeholder("name").Offer("all", "per-degree:200"),
+		param.Bool(&c.measurement.Dedup, "dedup", "keep one of several edges between two vertices, with --measure"),
+		param.OneOf(&c.table, "table",
+			"table of --measure: explored ends by degree and level (levels), vertices by degree (degrees), or "+
+				"searches "+
+				"by the ends explored in --level (bins)", levelsTable, degreesTable, binsTable),
+		param.Int(&c.measurement.Level, "level", "level of --table bins"),
+		param.Enum((*degreeSpan)(&c.measurement.Degrees), "degrees", "degrees A-B of the roots in --table bins").
+			Placeholder("range"),
+		param.Bool(&c.csv, "csv", "print CSV instead of a table, with --measure"),
+		param.Bool(&c.json, "json", "print JSON instead of a table, with --print-model or --measure"),
 		param.Rate(&c.link, "link", "link bandwidth per node; adds the injection probability to --print-model"),
 	}
 }
 
 // Source returns the trace.
 func (c *Config) Source(env *generator.Env) (dag.Source, error) {
-	if c.json || c.link != nil {
-		return nil, errors.New("--json and --link need --print-model")
+	if c.json || c.csv || c.link != nil {
+		return nil, errors.New("--link needs --print-model, --csv --measure, and --json one of them")
 	}
 	p, err := c.params(env)
 	if err != nil {
@@ -132,11 +156,57 @@ const (
 // String returns the name on the command line.
 func (r rootChoice) String() string { return [...]string{"vertex", "weighted"}[r] }
 
-// Prints reports whether Print takes the place of Source, because of --print-model.
-func (c *Config) Prints() (name string, prints bool) { return "print-model", c.prints }
+// Prints reports whether Print takes the place of Source, because of --print-model or --measure.
+func (c *Config) Prints() (name string, prints bool) {
+	if c.measures {
+		return "measure", true
+	}
+	return "print-model", c.prints
+}
 
-// Print writes the results of the model's equations.
+// measure writes the results of searches of a graph.
+func (c *Config) measure(env *generator.Env, w io.Writer) error {
+	p, m := c.model, c.measurement
+	p.Context = env.OrEmpty().Context
+	add, done := env.StartProgress("searching", "searches")
+	m.Progress = add
+	r, err := Measure(p, m, c.Seed.Value)
+	done()
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		return r.writeJSON(w)
+	case c.csv:
+		return r.writeCSV(w, c.table)
+	}
+	return r.write(w, c.table)
+}
+
+// degreeSpan is the text of a range of degrees.
+type degreeSpan Span
+
+// MarshalText returns the range, such as 10-20.
+func (d *degreeSpan) MarshalText() ([]byte, error) { return []byte(Span(*d).String()), nil }
+
+// UnmarshalText parses a degree or a range such as 10-20.
+func (d *degreeSpan) UnmarshalText(text []byte) error {
+	s, err := parseSpan(string(text))
+	if err != nil {
+		return fmt.Errorf("%.40q, expected a degree or a range such as 10-20, the lower one first", text)
+	}
+	*d = degreeSpan(s)
+	return nil
+}
+
+// Print writes the results of the model's equations, or of a measurement.
 func (c *Config) Print(env *generator.Env, w io.Writer) error {
+	if c.measures {
+		return c.measure(env, w)
+	}
+	if c.csv {
+		return errors.New("--csv needs --measure")
+	}
 	bytePicoseconds := 0.0
 	if c.link != nil {
 		bytePicoseconds, _ = c.link.Float64()

@@ -15,15 +15,18 @@ import (
 
 func TestGraph500(t *testing.T) {
 	params := graph500.Params{
-		Scale: 12, EdgeFactor: 20, Nodes: 9, Coalescing: 32, QueryTime: 15 * dag.Nanosecond, RootDegree: 40, RootProcess: 3,
-		Variation: 0.5, Eq7: graph500.PrintedEq7, HIntDiv: true, Injection: graph500.PaperInjection, PacketPhits: 16,
+		Scale: 12, EdgeFactor: 20, Nodes: 9, Coalescing: 32, QueryTime: 15 * dag.Nanosecond, RootDegree: 40,
+		RootProcess: 3,
+		Variation:   0.5, Eq7: graph500.PrintedEq7, HIntDiv: true, Injection: graph500.PaperInjection, PacketPhits: 16,
 		ConsumeMin: dag.Microsecond, Notices: graph500.NoNotices, MessageBytes: 1024, ControlBytes: 64, MaxLevels: 8,
 		Rest: 0.2, Cycle: 2 * dag.Nanosecond,
 	}
 	args := []string{"graph500", "--scale", "12", "--edge-factor", "20", "--nodes", "9", "--coalescing", "32",
-		"--query-time", "mont-blanc", "--root-degree", "40", "--root-process", "3", "--variation", "0.5", "--eq7", "printed",
+		"--query-time", "mont-blanc", "--root-degree", "40", "--root-process", "3", "--variation", "0.5", "--eq7",
+		"printed",
 		"--h-intdiv", "--inj", "paper", "--packet-phits", "16", "--consume-min", "1us", "--notices", "none",
-		"--message-bytes", "1KiB", "--control-bytes", "64", "--max-levels", "8", "--rest", "0.2", "--cycle", "2ns", "--seed", "7"}
+		"--message-bytes", "1KiB", "--control-bytes", "64", "--max-levels", "8", "--rest", "0.2", "--cycle", "2ns",
+		"--seed", "7"}
 	want, err := readAll(graph500.NewSource(params, 7))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +46,8 @@ func TestGraph500(t *testing.T) {
 
 func TestGraph500Model(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "model.json")
-	args := []string{"graph500", "--print-model", "--scale", "26", "--edge-factor", "16", "--root-degree", "16", "--nodes",
+	args := []string{"graph500", "--print-model", "--scale", "26", "--edge-factor", "16", "--root-degree", "16",
+		"--nodes",
 		"72", "--coalescing", "256"}
 	got := clitest.Run(newCommand, append(args, "--eq7", "printed", "--json", "--link", "100Gbps", "-o", file)...)
 	if got.Status != 0 || got.Stderr != "" || got.Stdout != "" {
@@ -96,8 +100,13 @@ func TestGraph500Refused(t *testing.T) {
 		"--print-model --scale 99":       "scale is 99, expected 1..44",
 		"--query-time fast":              "altamira, i5-5200u, e5-2620, mont-blanc",
 		"--notices some":                 "expected one of all, none",
-		"--json":                         "--json and --link need --print-model",
-		"--link 40Gbps":                  "--json and --link need --print-model",
+		"--json":                         "--link needs --print-model, --csv --measure, and --json one of them",
+		"--link 40Gbps":                  "--link needs --print-model",
+		"--print-model --csv":            "--csv needs --measure",
+		"--measure --scale 25":           "scale is 25, expected 1..24 for a graph in memory",
+		"--measure --to goal":            "--measure prints no trace",
+		"--measure --roots some":         "expected all, a number of roots, or per-degree:NUMBER",
+		"--measure --degrees 3-2":        "expected a degree or a range such as 10-20, the lower one first",
 		"--print-model --to goal":        "--print-model prints no trace",
 		"--coalescing 1 --scale 44":      "expected at most 67108864",
 		"--root-process 72 --nodes 72":   "root-process is 72, expected 0..71",
@@ -108,7 +117,8 @@ func TestGraph500Refused(t *testing.T) {
 	} {
 		got := clitest.Run(newCommand, append([]string{"graph500"}, strings.Fields(args)...)...)
 		if got.Status != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
-			t.Errorf("%s: exit status %d, stdout %q, stderr %q, expected %q", args, got.Status, got.Stdout, got.Stderr, want)
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q, expected %q", args, got.Status, got.Stdout, got.Stderr,
+				want)
 		}
 	}
 }
@@ -128,6 +138,40 @@ func TestGraph500DegreesOfFile(t *testing.T) {
 		got := clitest.Run(newCommand, args...)
 		if !strings.Contains(got.Stdout+got.Stderr, want) || (got.Status == 0) != (got.Stderr == "") {
 			t.Errorf("%q: %+v, expected %s", text, got, want)
+		}
+	}
+}
+
+// TestGraph500Measure: the tables of a measurement, one of which gives degrees of roots.
+func TestGraph500Measure(t *testing.T) {
+	args := []string{"graph500", "--measure", "--scale", "10", "--roots", "per-degree:5"}
+	file := filepath.Join(t.TempDir(), "degrees.csv")
+	got := clitest.Run(newCommand, append(args, "--csv", "--table", "degrees", "-o", file)...)
+	if got.Status != 0 || got.Stderr != "" {
+		t.Fatal(got)
+	}
+	got = clitest.Run(newCommand, "graph500", "--print-model", "--scale", "10", "--degree-distribution", "file:"+file,
+		"--json")
+	var model graph500.Description
+	if err := json.Unmarshal([]byte(got.Stdout), &model); err != nil {
+		t.Fatal(err, got)
+	}
+	var result graph500.Measured
+	got = clitest.Run(newCommand, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil {
+		t.Fatal(err, got)
+	}
+	want := float64(result.Ends) / float64(result.Vertices-result.Isolated)
+	if math.Abs(model.RootDegree.Mean-want) > 1e-9*want {
+		t.Errorf("the mean degree is %v, expected %v", model.RootDegree.Mean, want)
+	}
+	for table, first := range map[string]string{
+		"levels": "from,to,roots,degree,level,mean,sd,model mean,model sd\n1,1,5,1,0,1,0,1,0\n",
+		"bins":   "from,to,roots\n0,512,",
+	} {
+		got := clitest.Run(newCommand, append(args, "--csv", "--table", table)...)
+		if got.Status != 0 || !strings.HasPrefix(got.Stdout, first) {
+			t.Errorf("%s: %+v, expected %q", table, got, first)
 		}
 	}
 }
