@@ -64,6 +64,9 @@ var notRun = map[string]map[string]string{
 		"kubectl apply -f jobs.yaml":  "needs Kubernetes",
 		"kubectl delete -f jobs.yaml": "needs Kubernetes",
 	},
+	"howto/connect-simulator.md": {
+		"apt-get install libns3-dev": "needs ns-3; run by .ci/ns3",
+	},
 	"howto/use-from-go.md": {
 		"go run ./docs/examples/library docs/howto/data/jacobi": "run by the test of docs/examples/library",
 	},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"os/exec"
+	"slices"
 	"testing"
 )
 
@@ -31,6 +32,26 @@ func TestShell(t *testing.T) {
 		out, err := exec.Command(bash, "-c", "printf %s "+Quote(word)).Output()
 		if string(out) != word && word != "-n" || err != nil {
 			t.Errorf("%q became %q: %v", word, out, err)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for line, want := range map[string][]string{
+		"":                     nil,
+		"  a  b\t":             {"a", "b"},
+		`a 'b c' "d 'e"`:       {"a", "b c", "d 'e"},
+		`a\ b 'c'"d"e ''`:      {"a b", "cde", ""},
+		`"\$x \" \\ \n" '\n'`:  {`$x " \ \n`, `\n`},
+		Join("a b", "c'd", ""): {"a b", "c'd", ""},
+	} {
+		if got, err := Split(line); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, error %v, want %q", line, got, err, want)
+		}
+	}
+	for _, line := range []string{"'", `a "b`, `a\`} {
+		if got, err := Split(line); err == nil {
+			t.Errorf("%s: %q, want an error", line, got)
 		}
 	}
 }
