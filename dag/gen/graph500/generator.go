@@ -121,8 +121,11 @@ func (c *Config) Params() param.Set {
 
 // Source returns the trace.
 func (c *Config) Source(env *generator.Env) (dag.Source, error) {
-	if c.json || c.csv || c.link != nil {
-		return nil, errors.New("--link needs --print-model, --csv --measure, and --json one of them")
+	if c.json || c.link != nil {
+		return nil, errors.New("--link needs --print-model, and --json needs it or --measure")
+	}
+	if err := c.checkMeasuring(); err != nil {
+		return nil, err
 	}
 	p, err := c.params(env)
 	if err != nil {
@@ -162,6 +165,23 @@ func (c *Config) Prints() (name string, prints bool) {
 		return "measure", true
 	}
 	return "print-model", c.prints
+}
+
+// checkMeasuring returns an error if a flag of --measure is set without it.
+func (c *Config) checkMeasuring() error {
+	m, initial := c.measurement, DefaultMeasurement()
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"csv", c.csv}, {"table", c.table != levelsTable}, {"roots", m.Roots != initial.Roots}, {"dedup", m.Dedup},
+		{"level", m.Level != initial.Level}, {"degrees", m.Degrees != initial.Degrees},
+	} {
+		if flag.set {
+			return fmt.Errorf("--%s needs --measure", flag.name)
+		}
+	}
+	return nil
 }
 
 // measure writes the results of searches of a graph.
@@ -204,8 +224,8 @@ func (c *Config) Print(env *generator.Env, w io.Writer) error {
 	if c.measures {
 		return c.measure(env, w)
 	}
-	if c.csv {
-		return errors.New("--csv needs --measure")
+	if err := c.checkMeasuring(); err != nil {
+		return err
 	}
 	bytePicoseconds := 0.0
 	if c.link != nil {
