@@ -4,6 +4,7 @@ package gen
 import (
 	"github.com/tracedag/tracedag/dag/gen/collective"
 	"github.com/tracedag/tracedag/dag/gen/dcnw"
+	"github.com/tracedag/tracedag/dag/gen/dlrm"
 	"github.com/tracedag/tracedag/dag/gen/fft"
 	"github.com/tracedag/tracedag/dag/gen/flows"
 	"github.com/tracedag/tracedag/dag/gen/generator"
@@ -25,6 +26,7 @@ import (
 var All = []*generator.Generator{
 	&horovod.Generator,
 	&llm.Generator,
+	&dlrm.Generator,
 	&fft.Generator,
 	&graph500.Generator,
 	&masterworker.Generator,
