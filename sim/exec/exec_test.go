@@ -327,3 +327,49 @@ func BenchmarkBatch(b *testing.B) {
 	run(b, trace, peer, "send-ends=start")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 }
+
+// TestNS3 compares the last arrival of concurrent messages with that in a conversation by hand.
+// It needs ns-3.
+func TestNS3(t *testing.T) {
+	if _, err := os.Stat("/usr/include/ns3/core-module.h"); err != nil {
+		t.Skip("no ns-3 (apt-get install libns3-dev)")
+	}
+	if testing.Short() {
+		t.Skip("compiles ns3-peer.cc")
+	}
+	peer := filepath.Join(t.TempDir(), "ns3-peer")
+	build := exec.Command("g++", "-O2", "-o", peer, "../../docs/examples/ns3-peer.cc", "-lns3-core", "-lns3-network",
+		"-lns3-internet", "-lns3-point-to-point")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Skipf("g++: %v\n%s", err, output)
+	}
+	b := dag.NewBuilder(2)
+	b.Rank(0).Send(1, 10_000_000, 0)
+	b.Rank(1).Recv(0, 10_000_000, 0)
+	if r := run(t, b.Trace(), "exec:"+peer); r.Makespan.Ticks < 8e9 || r.Makespan.Ticks > 9e9 {
+		t.Errorf("10 MB take %v, want 8 to 9 ms", r.Makespan)
+	}
+	incast := dag.NewBuilder(17)
+	for source := 1; source <= 16; source++ {
+		at := incast.Rank(source).Calc(dag.Time(source*100_001) * dag.Picosecond)
+		incast.Rank(source).Send(0, 50_000, int64(source), at)
+		incast.Rank(0).Recv(int32(source), 50_000, int64(source))
+	}
+	first := run(t, incast.Trace(), "exec:"+peer)
+	lines := "hello tracedag-net 1 hosts=17 unit=ps\n"
+	for source := 1; source <= 16; source++ {
+		lines += fmt.Sprintf("send %d %d %d 0 50000 0 0\n", source-1, source*100_001, source)
+	}
+	hand := exec.Command(peer)
+	hand.Stdin = strings.NewReader(lines + strings.Repeat("run -\n", 16) + "bye\n")
+	output, err := hand.Output()
+	last := ""
+	for line := range strings.Lines(string(output)) {
+		if text, is := strings.CutPrefix(line, "now "); is {
+			last = strings.TrimSpace(text)
+		}
+	}
+	if want := fmt.Sprint(first.Finish[0].Ticks); err != nil || !first.Complete || last != want {
+		t.Errorf("error %v, the last of 16 messages arrives at %s ps, with simulate at %s ps", err, last, want)
+	}
+}
