@@ -46,10 +46,10 @@ func All() []Permutation {
 		{Name: "bitreverse", Title: "the bits of the source in reverse order", Bits: true},
 		{Name: "shuffle", Title: "the bits of the source rotated to the left", Bits: true},
 		{Name: "bitrotation", Title: "the bits of the source rotated to the right", Bits: true},
-		{Name: "tornado", Title: "ceil(k/2) - 1 further in each dimension; in a dragonfly half of the groups further",
+		{Name: "tornado", Title: "ceil(k/2) - 1 further per dimension; half of the groups of a dragonfly",
 			to:   func(s *Shape, host uint32) uint32 { return s.shift(host, tornado, s.Groups/2, 1) },
 			from: func(s *Shape, host uint32) uint32 { return s.shift(host, tornado, s.Groups/2, -1) }},
-		{Name: "neighbor", Title: "the next router in each dimension; in a dragonfly the next group",
+		{Name: "neighbor", Title: "the next router in each dimension; the next group of a dragonfly",
 			to:   func(s *Shape, host uint32) uint32 { return s.shift(host, neighbor, 1, 1) },
 			from: func(s *Shape, host uint32) uint32 { return s.shift(host, neighbor, 1, -1) }},
 	}

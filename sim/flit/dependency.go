@@ -78,6 +78,10 @@ func (g *dependencies) explore(ctx context.Context) error {
 		}
 	}
 	var landings *landings
+	if n.routing.transit != nil || n.routing.routers {
+		g.follow()
+		return nil
+	}
 	if n.routing.dragonfly != nil && n.p.Routing != Minimal {
 		landings = g.detours(target)
 	}
@@ -107,6 +111,32 @@ func (g *dependencies) explore(ctx context.Context) error {
 		landings.join()
 	}
 	return nil
+}
+
+// follow adds the edges of dragonflies in which packets take any hop that the sequence of virtual channels has. These
+// are at least those of all paths through a router, and of the minimal paths that are open to every packet that is
+// routed in transit, which may wait for these only (Duato, A necessary and sufficient condition for deadlock-free
+// routing in cut-through and store-and-forward networks, 1996).
+func (g *dependencies) follow() {
+	n, s := g.n, g.n.routing.sequence
+	for q := range n.ports {
+		pt := &n.ports[q]
+		if pt.kind == hostPort {
+			continue
+		}
+		for place, kind := range s.kinds {
+			if kind != pt.kind {
+				continue
+			}
+			for out := n.base[pt.beyond]; out < n.base[pt.beyond+1]; out++ {
+				next := n.ports[out].kind
+				stage, vc := s.hop(uint8(place)+1, next)
+				if next != hostPort && stage != noStage {
+					g.add(uint32(q)*n.vcs+uint32(s.vcs[place]), out*n.vcs+uint32(vc))
+				}
+			}
+		}
+	}
 }
 
 // walk follows a packet from a router until it arrives, or until an earlier walk to the same target visited the same

@@ -1,18 +1,19 @@
-// This file routes packets in dragonflies. A packet follows the sequence of virtual channels
-//
-//	local 0, global 0, local 1, global 1, local 2
-//
-// and each hop takes the first channel of its kind after that of the previous hop. So no packet waits for a packet that
-// is earlier in the sequence.
+// This file routes packets in dragonflies, on minimal paths or through an intermediate group or router.
 
 package flit
+
+import "github.com/tracedag/tracedag/sim"
 
 // through reports whether a packet at a router has not reached its intermediate group, and records its arrival there.
 func (r *routing) through(pk *packet, at uint32) bool {
 	if r.dragonfly == nil || pk.via == none {
 		return false
 	}
-	if uint32(r.dragonfly.Group(int(at))) == pk.via {
+	place := at
+	if !r.routers {
+		place = uint32(r.dragonfly.Group(int(at)))
+	}
+	if place == pk.via {
 		pk.via = none
 		return false
 	}
@@ -21,15 +22,16 @@ func (r *routing) through(pk *packet, at uint32) bool {
 
 // routeDragonfly sets the next hop of a packet that is not at its last router.
 func (r *routing) routeDragonfly(n *worker, at uint32, pk *packet) {
-	pk.out = r.towards(n, at, n.edge[pk.to], pk.via)
-	if n.ports[pk.out].kind == globalPort {
-		pk.stage |= 1
-		pk.vc = pk.stage / 2
+	if r.routers && pk.via != none {
+		pk.out = r.towards(n, at, pk.via, none)
 	} else {
-		pk.stage = (pk.stage + 1) &^ 1
-		pk.vc = pk.stage / 2
+		pk.out = r.towards(n, at, n.edge[pk.to], pk.via)
 	}
-	pk.stage++
+	stage, vc := r.sequence.hop(pk.stage, n.ports[pk.out].kind)
+	pk.vc = vc
+	if r.transit == nil { // in transit, the grant decides
+		pk.stage = stage
+	}
 }
 
 // towards returns the port of a router on the minimal path to another router, or to group via unless via is none.
@@ -59,19 +61,52 @@ func (r *routing) localPort(at, to uint32) uint32 {
 	return uint32(d.P) + j
 }
 
+// alternative returns the group of the Valiant path that UGAL compares with the minimal path. With [WeightHops] a
+// packet has one, as in FOGSim; otherwise it is drawn again in each cycle.
+func (r *routing) alternative(n *worker, host uint32, pk *packet) uint32 {
+	if n.p.UGALWeight != WeightHops {
+		return r.detour(n, &n.nics[host].random, host, pk.to)
+	}
+	random := sim.NewRandom(n.p.Seed, forPath, sim.Mix(pk.created)^uint64(host)<<32^uint64(pk.to))
+	return r.detour(n, &random, host, pk.to)
+}
+
 // detour returns a random intermediate group for packets of a host, by Valiant's algorithm: that of a uniformly random
 // node outside the host's group. It returns none for packets within the group, which take the minimal path.
-func (r *routing) detour(n *worker, from, to uint32) uint32 {
+func (r *routing) detour(n *worker, random *sim.Random, from, to uint32) uint32 {
 	d := r.dragonfly
 	group := uint32(d.Group(int(n.edge[from])))
 	if uint32(d.Group(int(n.edge[to]))) == group {
 		return none
 	}
-	via := n.nics[from].random.Below(uint32(d.Groups - 1))
+	via := random.Below(uint32(d.Groups - 1))
 	if via >= group {
 		via++
 	}
 	return via
+}
+
+// intermediate returns the random intermediate router of packets of a host, or none for the minimal path. It is any
+// router of another group, or with [ValiantAny] and a target in the same group any of that. With [CurrentGlobal], the
+// group is one that the host's router has a link to.
+func (r *routing) intermediate(n *worker, from, to uint32) uint32 {
+	d, random := r.dragonfly, &n.nics[from].random
+	source := n.edge[from]
+	group := uint32(d.Group(int(source)))
+	if uint32(d.Group(int(n.edge[to]))) == group {
+		if n.p.Routing != ValiantAny {
+			return none
+		}
+		return group*uint32(d.A) + random.Below(uint32(d.A))
+	}
+	via := random.Below(uint32(d.Groups - 1))
+	if n.p.Routing == CurrentGlobal {
+		first, _ := n.globalPorts(source)
+		via = uint32(d.Group(int(n.ports[first+via%uint32(d.H)].beyond)))
+	} else if via >= group {
+		via++
+	}
+	return via*uint32(d.A) + random.Below(uint32(d.A))
 }
 
 // choosePaths decides by UGAL between the minimal and the Valiant path, for those packets of a host that are the first
@@ -95,13 +130,14 @@ func (r *routing) choosePaths(n *worker, host uint32, t uint64) {
 			n.wakeNIC(host, due-1)
 			continue
 		}
-		via := r.detour(n, host, pk.to)
+		via := r.alternative(n, host, pk)
 		switch {
 		case via == none:
 			pk.decided = true
 		case r.prefers(n, pt.router, pk.to, via):
 			pk.decided = true
 			pk.via, pk.stage = via, 0
+			pk.flags |= nonminimal
 			r.routeDragonfly(n, pt.router, pk)
 			n.account(c, t)
 			n.present(c, t)
@@ -121,9 +157,31 @@ func (r *routing) prefers(n *worker, source, to, via uint32) bool {
 		straight = uint32(d.Gateway(group, d.Group(int(n.edge[to]))))
 		around = uint32(d.Gateway(group, int(via)))
 	}
+	if r.piggyback != nil && r.warned(n, source, n.edge[to]) {
+		return true
+	}
 	minimal := n.queued(r.towards(n, straight, n.edge[to], none))
 	other := n.queued(r.towards(n, around, none, via))
+	if n.p.UGALWeight == WeightHops {
+		group := d.Group(int(source))
+		landing := uint32(d.Gateway(int(via), group))
+		hops := r.distance(source, uint32(d.Gateway(group, int(via)))) + 1 + r.distance(landing, n.edge[to])
+		return minimal*r.distance(source, n.edge[to]) > other*hops+r.threshold
+	}
 	return minimal > 2*other+r.threshold
+}
+
+// distance returns the hops of the minimal path between two routers.
+func (r *routing) distance(from, to uint32) int64 {
+	d := r.dragonfly
+	x, y := d.Group(int(from)), d.Group(int(to))
+	switch {
+	case from == to:
+		return 0
+	case x == y:
+		return 1
+	}
+	return r.distance(from, uint32(d.Gateway(x, y))) + 1 + r.distance(uint32(d.Gateway(y, x)), to)
 }
 
 // queued returns the queue of a port as known to its router: the flits that were granted the first virtual channel of

@@ -35,6 +35,7 @@ type packet struct {
 	vc       uint8  // virtual channel of the current buffer; after routing, of the next
 	stage    uint8  // progress in the sequence of virtual channels
 	decided  bool   // UGAL has chosen its path
+	flags    uint8  // of routing in dragonflies
 	hops     uint16 // number of links between routers
 }
 
@@ -369,6 +370,9 @@ func (n *worker) runRouters(t uint64) {
 			n.router(uint32(w*64+bits.TrailingZeros64(word)), t)
 		}
 	}
+	if len(n.touched) > 0 {
+		n.updateCongestion(t)
+	}
 }
 
 // runNICs runs the NICs in the current cycle and ends the cycle.
@@ -405,9 +409,13 @@ func (n *worker) takeCredits(events []creditEvent, t uint64) {
 				n.nics[h].blocked = false
 				n.wakeNIC(h, t)
 			}
-		} else if pt := &n.ports[at]; pt.blocked {
-			pt.blocked = false
-			n.unpark(pt.router, t)
+		} else {
+			pt := &n.ports[at]
+			n.touch(pt)
+			if pt.blocked {
+				pt.blocked = false
+				n.unpark(pt.router, t)
+			}
 		}
 	}
 }

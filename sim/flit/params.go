@@ -69,9 +69,73 @@ type Params struct {
 	// the other path by more than Threshold.
 	Threshold Length `json:"ugal_threshold" unit:"flits"`
 
+	// UGALWeight selects the weights of the two queues, for [UGAL], [UGALGlobal] and [Piggyback].
+	UGALWeight Weight `json:"ugal_weight"`
+
+	// For [Piggyback], a global link is congested if its queue exceeds PiggybackCoefficient percent of the mean over
+	// the global links of its router by more than PiggybackThreshold. Queues are means over virtual channels.
+	PiggybackCoefficient int    `json:"pb_coefficient" unit:"%"` // 0 to 10000
+	PiggybackThreshold   Length `json:"pb_threshold" unit:"flits"`
+
+	// For [Progressive] and [Opportunistic]: a packet leaves the minimal path if at least MisrouteMinimum percent of
+	// the next buffers are filled. The buffers behind the other port are filled by at most LocalThreshold or
+	// GlobalThreshold percent of that. A global link is left only if it is congested by RestrictionCoefficient and
+	// RestrictionThreshold, as for Piggyback.
+	MisroutePolicy         Policy `json:"misroute_policy"`
+	MisrouteMinimum        int    `json:"misroute_minimum" unit:"%"` // 0 to 100
+	LocalThreshold         int    `json:"local_threshold" unit:"%"`  // 0 to 10000
+	GlobalThreshold        int    `json:"global_threshold" unit:"%"` // 0 to 10000
+	RestrictionCoefficient int    `json:"restriction_coefficient" unit:"%"`
+	RestrictionThreshold   Length `json:"restriction_threshold" unit:"flits"`
+
 	Coupling Coupling `json:"coupling"`
 	Seed     int64    `json:"seed"`
 }
+
+// Weight is the weight of the queues that UGAL compares.
+type Weight uint8
+
+// Weights.
+const (
+	WeightTwo  Weight = iota // the queue of the other path counts twice
+	WeightHops               // queues are multiplied by the hops of their paths
+)
+
+var weights = []string{"2", "hops"}
+
+// String returns the weight's name.
+func (w Weight) String() string { return nameOf(weights, int(w)) }
+
+// MarshalText returns the weight's name.
+func (w Weight) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText parses a weight's name.
+func (w *Weight) UnmarshalText(text []byte) error { return unmarshalName(w, "weight", weights, text) }
+
+// Policy selects the links off the minimal path that adaptive routing in transit considers.
+type Policy uint8
+
+// Policies. In its source group, a packet considers the global links of its first router and, with a mixed policy, at
+// the next router a local link, after which it takes any global link. Policies with Local also consider a local link
+// per group elsewhere, and within a single group.
+const (
+	DefaultPolicy Policy = iota // Mixed for Progressive, MixedLocal for Opportunistic
+	Mixed
+	MixedLocal
+	Current
+	CurrentLocal
+)
+
+var policies = []string{"auto", "mm", "mm-l", "crg", "crg-l"}
+
+// String returns the policy's name.
+func (p Policy) String() string { return nameOf(policies, int(p)) }
+
+// MarshalText returns the policy's name.
+func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText parses a policy's name.
+func (p *Policy) UnmarshalText(text []byte) error { return unmarshalName(p, "policy", policies, text) }
 
 // Coupling defines how the ranks of a trace use the network.
 type Coupling struct {
@@ -180,9 +244,16 @@ const (
 	UGAL
 	UGALGlobal
 	Adaptive
+	ValiantAny    // Valiant through a random router, also within a group
+	Piggyback     // UGAL, or Valiant if the global link of the minimal path is known to be congested
+	Progressive   // leaves the minimal path in transit
+	Opportunistic // as Progressive, with fewer virtual channels and local detours in all groups
+	CurrentGlobal // through a random router of a group that the first router has a link to
+	RandomGlobal  // through a random router of a random group; minimal within a group
 )
 
-var routings = []string{"minimal", "valiant", "ugal", "ugal-g", "adaptive"}
+var routings = []string{"minimal", "valiant", "ugal", "ugal-g", "adaptive", "valiant-any", "pb", "par", "olm", "crg",
+	"rrg"}
 
 // String returns the algorithm's name.
 func (r Routing) String() string { return nameOf(routings, int(r)) }
@@ -220,6 +291,14 @@ type Preset struct {
 	Params   Params
 }
 
+// withRouting sets the parameters of adaptive routings in dragonflies to those of FOGSim. packets are five packets.
+func (p Params) withRouting(packets Length) Params {
+	p.PiggybackCoefficient, p.PiggybackThreshold = 200, packets
+	p.LocalThreshold, p.GlobalThreshold = 50, 50
+	p.RestrictionCoefficient, p.RestrictionThreshold = 150, packets
+	return p
+}
+
 // Presets returns the published networks.
 func Presets() []Preset {
 	return []Preset{
@@ -235,7 +314,7 @@ func Presets() []Preset {
 				SourceQueue: 256, InjectionDelay: 1,
 				Coupling: Coupling{Local: 1},
 				Seed:     1,
-			},
+			}.withRouting(Length{N: 40}),
 		},
 		{
 			Name: "graph500-dragonfly",
@@ -251,7 +330,7 @@ func Presets() []Preset {
 				WholeCredits: true, InjectionDelay: 1, Threshold: Length{3, true},
 				Coupling: Coupling{Injected: true, Paced: true, Head: true, Local: 1},
 				Seed:     1,
-			},
+			}.withRouting(Length{5, true}),
 		},
 	}
 }
@@ -274,6 +353,8 @@ const (
 	maxCycles = 1<<16 - 1
 	maxBuffer = 1 << 30
 	maxVCs    = 16
+	// maxPercent is the largest percentage of a queue.
+	maxPercent = 10_000
 )
 
 // Check returns an error if a parameter is out of range or conflicts with another one.
@@ -304,6 +385,13 @@ func (p *Params) Check() error {
 		{"source-queue", int64(p.SourceQueue), 0, maxBuffer},
 		{"injection-delay", int64(p.InjectionDelay), 1, maxCycles},
 		{"ugal-threshold", p.Threshold.N, math.MinInt32, math.MaxInt32},
+		{"pb-coefficient", int64(p.PiggybackCoefficient), 0, maxPercent},
+		{"pb-threshold", p.PiggybackThreshold.N, math.MinInt32, math.MaxInt32},
+		{"misroute-minimum", int64(p.MisrouteMinimum), 0, 100},
+		{"local-threshold", int64(p.LocalThreshold), 0, maxPercent},
+		{"global-threshold", int64(p.GlobalThreshold), 0, maxPercent},
+		{"restriction-coefficient", int64(p.RestrictionCoefficient), 0, maxPercent},
+		{"restriction-threshold", p.RestrictionThreshold.N, math.MinInt32, math.MaxInt32},
 		{"o", int64(p.Coupling.Overhead), 0, int64(dag.MaxTime / 4)},
 		{"local-cycles", int64(p.Coupling.Local), 0, maxCycles},
 	} {
@@ -323,6 +411,9 @@ func (p *Params) Check() error {
 	case int(p.InputArbiter) >= len(arbiters) || int(p.OutputArbiter) >= len(arbiters):
 		return fmt.Errorf("arbiters: expected 0 to %d, found %d and %d", len(arbiters)-1, p.InputArbiter,
 			p.OutputArbiter)
+	case int(p.UGALWeight) >= len(weights) || int(p.MisroutePolicy) >= len(policies):
+		return fmt.Errorf("ugal-weight and misroute-policy: expected 0 to %d and 0 to %d, found %d and %d",
+			len(weights)-1, len(policies)-1, p.UGALWeight, p.MisroutePolicy)
 	case int(p.Routing) >= len(routings):
 		return fmt.Errorf("routing: expected 0 to %d, found %d", len(routings)-1, p.Routing)
 	case p.Coupling.Paced && !p.Coupling.Injected:

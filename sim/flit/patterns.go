@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/permute"
-	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -62,36 +61,35 @@ type pattern struct {
 
 // patternTable is the table of patterns, by number.
 var patternTable = [...]pattern{
-	Uniform: {name: "uniform", networks: "all", targets: "any other host", target: uniformTarget},
+	Uniform: {name: "uniform", networks: allNetworks, targets: "any other host", target: uniformTarget},
 	Adversarial: {name: "adversarial", syntax: "+I", networks: "dragonfly",
 		targets: "any host of the group that is I (1) further", offset: true, check: groupsFurther,
 		target: groupTarget},
-	Permutation: {name: "permutation", networks: "all",
+	Permutation: {name: "permutation", networks: allNetworks,
 		targets: "a random permutation of the hosts without fixed points"},
-	Hotspot: {name: "hotspot", syntax: "[:SHARE[:HOST,...]]", networks: "all",
-		targets: "one of the HOSTs (0) with probability SHARE (0.1), otherwise any other host",
+	Hotspot: {name: "hotspot", syntax: "[:SHARE[:HOST,...]]", networks: allNetworks,
+		targets: "one of the HOSTs (0) with probability SHARE (0.1), or any other host",
 		parse:   parseHotspot, format: formatHotspot, check: checkHotspot, target: hotTarget},
 	AdversarialSame: {name: "adversarial-same", syntax: "+I", networks: "dragonfly",
-		targets: "any host of the router at the same position of the group that is I (1) further", offset: true,
+		targets: "any host of the router at the same position, I (1) groups further", offset: true,
 		check: groupsFurther, target: samePosition},
 	AdversarialLocal: {name: "adversarial-local", syntax: "[+I]", networks: "dragonfly",
 		targets: "any host of the router that is I (1) positions further in the same group", offset: true,
 		check: positionsFurther, target: localTarget},
 	AdversarialConsecutive: {name: "adversarial-consecutive", syntax: "[+K]", networks: "dragonfly",
-		targets: "any host of the next K (h) groups, which a single router leads to with the palmtree arrangement",
+		targets: "any host of the next K (h) groups; with palmtree, one router leads to h",
 		offset:  true, check: consecutiveGroups, target: consecutiveTarget},
 	Oversubscribed: {name: "oversubscribed", syntax: "[+I]", networks: "dragonfly",
-		targets: "all hosts of the routers at position r: the first host of router r + I (1) of group r + I",
+		targets: "from routers at position r: host 0 of router r + I (1) of group r + I",
 		offset:  true, check: groupsFurther},
-	HotRegion: {name: "hotregion", syntax: "[:SHARE[:PART]]", networks: "all",
-		targets: "a host of the first PART (0.125) of the routers with hosts with probability SHARE (0.25), " +
-			"otherwise any other host", parse: parseRegion, format: formatRegion, check: checkRegion,
-		target: hotTarget},
+	HotRegion: {name: "hotregion", syntax: "[:SHARE[:PART]]", networks: allNetworks,
+		targets: "hosts of the first PART (0.125) of the routers with probability SHARE (0.25)",
+		parse:   parseRegion, format: formatRegion, check: checkRegion, target: hotTarget},
 	Mix: {name: "mix", syntax: "[+I]:A/B/C", networks: "dragonfly",
 		targets: "A % uniform, B % adversarial-local, C % adversarial+I", offset: true, parse: parseMix,
 		format: formatMix, check: checkMix, target: mixTarget},
-	Bursty: {name: "bursty", syntax: "[:LENGTH]", networks: "all",
-		targets: "any other host, in bursts of LENGTH (8) packets on average to the same host", parse: parseBursty,
+	Bursty: {name: "bursty", syntax: "[:LENGTH]", networks: allNetworks,
+		targets: "any other host; bursts of LENGTH (8) packets on average to one host", parse: parseBursty,
 		format: formatBursty, check: checkBursty, target: uniformTarget},
 }
 
@@ -121,22 +119,28 @@ func (p Pattern) permutation() *permute.Permutation {
 
 // printPatterns prints the patterns with their parameters and networks.
 func printPatterns(w io.Writer) {
-	rows := [][]string{{"pattern", "networks", "targets"}}
 	for i := range patternTable {
 		p := &patternTable[i]
-		rows = append(rows, []string{p.name + p.syntax, p.networks, p.targets})
+		printPattern(w, p.name+p.syntax, p.networks, p.targets)
 	}
 	for _, p := range permute.All() {
-		networks := "all"
+		networks := allNetworks
 		switch {
 		case p.Even:
 			networks = "4^n hosts"
 		case p.Bits:
 			networks = "2^n hosts"
 		}
-		rows = append(rows, []string{p.Name, networks, p.Title})
+		printPattern(w, p.Name, networks, p.Title)
 	}
-	sim.PrintColumns(w, rows)
+}
+
+// allNetworks is the text for patterns without conditions on the network.
+const allNetworks = "all networks"
+
+// printPattern prints a pattern in two lines of at most 80 columns.
+func printPattern(w io.Writer, pattern, networks, targets string) {
+	fmt.Fprintf(w, "%-30s %s\n    %s\n", pattern, networks, targets)
 }
 
 // parsePattern parses a pattern such as adversarial+1 or hotspot:0.2:0,8.

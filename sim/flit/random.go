@@ -11,6 +11,8 @@ const (
 	forRoute = iota + 1
 	forTraffic
 	forPattern
+	forMisroute
+	forPath
 )
 
 // uniform returns a number in (0, 1].

@@ -21,6 +21,7 @@ type counters struct {
 	total     uint64 // sums over packets, in cycles
 	injection uint64
 	hops      uint64
+	detoured  uint64 // packets off the minimal path
 	messages  uint64
 	waited    uint64 // sum over messages, in cycles
 	shortest  uint64
@@ -71,6 +72,9 @@ func (c *counters) receive(pk *packet, t, end uint64) {
 	c.total += total
 	c.injection += min(pk.left, t) - pk.created
 	c.hops += uint64(pk.hops)
+	if pk.flags&nonminimal != 0 {
+		c.detoured++
+	}
 	if c.shortest == 0 || total < c.shortest {
 		c.shortest = total
 	}
@@ -87,6 +91,7 @@ func (c *counters) add(d *counters) {
 		{&c.created, d.created}, {&c.dropped, d.dropped}, {&c.packets, d.packets}, {&c.flits, d.flits},
 		{&c.endToEnd, d.endToEnd},
 		{&c.network, d.network}, {&c.total, d.total}, {&c.injection, d.injection}, {&c.hops, d.hops},
+		{&c.detoured, d.detoured},
 		{&c.messages, d.messages}, {&c.waited, d.waited},
 	} {
 		*sum.into += sum.from
@@ -132,6 +137,8 @@ type Report struct {
 	InjectionLatency float64                      `json:"packet_injection_latency"`
 	NetworkLatency   float64                      `json:"packet_network_latency"`
 	Hops             float64                      `json:"hops"` // mean number of links between routers
+	// Nonminimal is the share of packets that did not take a minimal path in a dragonfly, from 0 to 1.
+	Nonminimal float64 `json:"nonminimal_share,omitempty"`
 
 	// MessageLatency is the mean over the messages of a trace, from handover to the reception of the last flit.
 	Messages       uint64  `json:"messages"`
@@ -203,7 +210,7 @@ func (n *worker) report(cycles uint64) *Report {
 		FlitLatency: ratio(c.endToEnd, c.flits), FlitNetworkLatency: ratio(c.network, c.flits),
 		Packet:           c.distribution(),
 		InjectionLatency: ratio(c.injection, c.packets), NetworkLatency: ratio(c.total-c.injection, c.packets),
-		Hops:     ratio(c.hops, c.packets),
+		Hops: ratio(c.hops, c.packets), Nonminimal: ratio(c.detoured, c.packets),
 		Messages: c.messages, MessageLatency: ratio(c.waited, c.messages),
 		Events: n.events,
 	}

@@ -256,11 +256,12 @@ func (n *worker) grant(input, first, out uint32, t uint64) {
 	o.written = t + through
 	if o.kind != hostPort {
 		n.channels[c.channel].credits -= int32(flits)
+		n.touch(o)
 	}
 	n.returnCredits(pt, input-q*n.vcs, int32(flits), t)
 	pk.vc = uint8(c.channel - out*n.vcs)
-	if n.routing.free && n.routing.mesh != nil && o.kind != hostPort {
-		n.routing.mesh.granted(pk)
+	if n.routing.free {
+		n.routing.granted(n, pk, out)
 	}
 
 	n.pop(c, t)

@@ -18,6 +18,10 @@ type routing struct {
 	threshold int64
 
 	dragonfly *topology.DragonflyInfo
+	sequence  *sequence  // of virtual channels, in dragonflies
+	piggyback *piggyback // nil: routers do not know the congestion of other routers
+	transit   *transit   // nil: packets do not change their path in transit
+	routers   bool       // the intermediate place of a packet is a router, not a group
 	mesh      *mesh
 	paths     *paths // for all other networks
 }
@@ -26,17 +30,17 @@ type routing struct {
 // converts lengths in packets to flits. It fails if the routing is not for the topology, and if fewer channels are
 // given.
 func (p *Params) resolve(t *topology.Network) error {
-	p.Threshold = Length{N: p.Threshold.flits(p.PacketFlits)}
+	for _, length := range []*Length{&p.Threshold, &p.PiggybackThreshold, &p.RestrictionThreshold} {
+		*length = Length{N: length.flits(p.PacketFlits)}
+	}
 	local, global := 1, 1
-	detours := p.Routing == Valiant || p.Routing == UGAL || p.Routing == UGALGlobal
 	switch {
 	case t.Dragonfly != nil && p.Routing == Adaptive:
 		return fmt.Errorf("routing %v is not for dragonflies; use %v", Adaptive, UGAL)
-	case t.Dragonfly != nil && detours:
-		local, global = 3, 2
 	case t.Dragonfly != nil:
-		local = 2
-	case detours:
+		s := sequenceOf(p.Routing)
+		local, global = s.count(localPort), s.count(globalPort)
+	case p.Routing != Minimal && p.Routing != Adaptive:
 		return fmt.Errorf("routing %v is for dragonflies only; use %v or %v", p.Routing, Minimal, Adaptive)
 	case t.Mesh != nil:
 		local = int(meshClasses(t.Mesh))
@@ -67,7 +71,14 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 	switch t := n.topology; {
 	case t.Dragonfly != nil:
 		r.dragonfly = t.Dragonfly
-		r.late = n.p.Routing == UGAL || n.p.Routing == UGALGlobal
+		r.sequence = sequenceOf(n.p.Routing)
+		r.transit = newTransit(n.p)
+		r.free = r.transit != nil
+		r.routers = n.p.Routing == ValiantAny || n.p.Routing == CurrentGlobal || n.p.Routing == RandomGlobal
+		r.late = n.p.Routing == UGAL || n.p.Routing == UGALGlobal || n.p.Routing == Piggyback
+		if n.p.Routing == Piggyback {
+			r.piggyback = &piggyback{links: make([]history, n.routers*t.Dragonfly.H)}
+		}
 		r.threshold = n.p.Threshold.flits(n.p.PacketFlits)
 	case t.Mesh != nil:
 		r.mesh, err = newMesh(n, links)
@@ -83,8 +94,14 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 func (r *routing) begin(n *worker, from uint32, pk *packet) {
 	switch {
 	case r.dragonfly != nil:
-		if n.p.Routing == Valiant {
-			pk.via = r.detour(n, from, pk.to)
+		switch {
+		case n.p.Routing == Valiant:
+			pk.via = r.detour(n, &n.nics[from].random, from, pk.to)
+		case r.routers:
+			pk.via = r.intermediate(n, from, pk.to)
+		}
+		if pk.via != none {
+			pk.flags |= nonminimal
 		}
 	case r.paths != nil && !r.free:
 		pk.via = pk.to
@@ -109,9 +126,23 @@ func (r *routing) route(n *worker, at uint32, pk *packet) {
 
 // adapt selects the next hop of a buffer's first packet again, if the packet is free to change it.
 func (r *routing) adapt(n *worker, c *inputVC, at uint32, t uint64) {
-	if r.mesh != nil {
+	switch {
+	case r.transit != nil:
+		r.misroute(n, c, at, t)
+	case r.mesh != nil:
 		r.mesh.adapt(n, c, at, t)
-	} else {
+	default:
 		r.paths.adapt(n, c, at, t)
+	}
+}
+
+// granted records that a packet that is free to change its next hop takes a port.
+func (r *routing) granted(n *worker, pk *packet, out uint32) {
+	switch o := &n.ports[out]; {
+	case o.kind == hostPort:
+	case r.transit != nil:
+		r.moved(n, pk, o.router, out)
+	case r.mesh != nil:
+		r.mesh.granted(pk)
 	}
 }

@@ -120,6 +120,12 @@ func TestDefaultVCs(t *testing.T) {
 		{"dragonfly:p=1,a=2,h=1", Valiant, 3, 2},
 		{"dragonfly:p=1,a=2,h=1", UGAL, 3, 2},
 		{"dragonfly:p=1,a=2,h=1", UGALGlobal, 3, 2},
+		{"dragonfly:p=1,a=2,h=1", Piggyback, 3, 2},
+		{"dragonfly:p=2,a=4,h=2", ValiantAny, 4, 2},
+		{"dragonfly:p=1,a=3,h=1", CurrentGlobal, 4, 2},
+		{"dragonfly:p=1,a=3,h=1", RandomGlobal, 4, 2},
+		{"dragonfly:p=2,a=4,h=2", Progressive, 5, 2},
+		{"dragonfly:p=2,a=4,h=2", Opportunistic, 3, 2},
 	} {
 		p := Presets()[0].Params
 		p.Routing = c.routing
@@ -223,6 +229,12 @@ func TestPaths(t *testing.T) {
 		{"dragonfly:p=2,a=4,h=2,latency=1ns", Minimal, [2]int{2, 1}, 2.338},
 		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=1ns", Valiant, [2]int{3, 2}, 3.8},
 		{"dragonfly:p=2,a=4,h=2,latency=1ns", UGAL, [2]int{3, 2}, 3.45}, // full buffers make packets detour
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", ValiantAny, [2]int{4, 2}, 4.4},
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", CurrentGlobal, [2]int{4, 2}, 3.6},
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", RandomGlobal, [2]int{4, 2}, 4.3},
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", Piggyback, [2]int{3, 2}, 3.45},
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", Progressive, [2]int{5, 2}, 2.75},
+		{"dragonfly:p=2,a=4,h=2,latency=1ns", Opportunistic, [2]int{3, 2}, 3.05},
 	} {
 		for _, buffered := range []bool{false, true} {
 			name := fmt.Sprintf("%s %v %v %v", c.topology, c.routing, c.vcs, buffered)

@@ -33,6 +33,14 @@ func TestSkipping(t *testing.T) {
 		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", Minimal, 3, reference},
 		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", UGAL, 3, reference},
 		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", UGALGlobal, 3, reference},
+		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", Piggyback, 3, reference},
+		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", Opportunistic, 3, reference},
+		{"dragonfly:p=2,a=4,h=2,latency=10ns,globallatency=100ns", Progressive, 5, func(p *Params) {
+			reference(p)
+			p.LocalVCs = 5
+		}},
+		{"dragonfly:p=2,a=2,h=2,latency=10ns,globallatency=30ns", Opportunistic, 3, func(p *Params) { p.GlobalVCs = 2 }},
+		{"dragonfly:p=2,a=2,h=2,latency=10ns,globallatency=30ns", Piggyback, 3, func(p *Params) { p.GlobalVCs = 2 }},
 		{"dragonfly:p=2,a=2,h=2,latency=10ns,globallatency=30ns", UGAL, 3, func(p *Params) { p.GlobalVCs = 2 }},
 		{"dragonfly:p=2,a=2,h=2,latency=10ns,globallatency=30ns", Valiant, 3, func(p *Params) { p.GlobalVCs = 2 }},
 	} {

@@ -432,6 +432,10 @@ func TestThreads(t *testing.T) {
 		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=10ns,globallatency=100ns", UGAL, 0.9},
 		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=10ns,globallatency=100ns", Minimal, 0.9},
 		{"dragonfly:p=1,a=2,h=2,latency=1ns,globallatency=3ns", Valiant, 0.7},
+		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=10ns,globallatency=100ns", Piggyback, 0.7},
+		{"dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=10ns,globallatency=100ns", Opportunistic, 0.7},
+		{"dragonfly:p=1,a=3,h=2,latency=1ns,globallatency=3ns", Progressive, 0.9},
+		{"dragonfly:p=1,a=3,h=2,latency=1ns,globallatency=3ns", CurrentGlobal, 0.9},
 		{"torus:dims=5x4,latency=1ns", Adaptive, 0.5},
 		{"fattree:k=4,latency=2ns", Adaptive, 0.6},
 	} {
@@ -439,7 +443,7 @@ func TestThreads(t *testing.T) {
 			var want *Report
 			for _, threads := range []int{1, 2, 3, 7} {
 				_, p := small(t)
-				p.Routing, p.LocalVCs, p.GlobalVCs = c.routing, 4, 2
+				p.Routing, p.LocalVCs, p.GlobalVCs = c.routing, 5, 2
 				if plain {
 					p.OutputBuffer, p.Speedup, p.WholeCredits, p.SourceQueue = 0, 1, false, 64
 				}

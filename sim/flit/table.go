@@ -47,6 +47,24 @@ func (p *Params) keys() param.Set {
 		count(&p.InjectionDelay, "injection-delay", "cycles to the router's buffer without a source queue").Only(),
 		param.New((*length)(&p.Threshold), "ugal-threshold", "UGAL's bias to the minimal path in queue length: a "+
 			"number of flits, or of full packets as in 3packets").Placeholder("n").Sweep().Only(),
+		param.Enum(&p.UGALWeight, "ugal-weight", "weights of the queues that UGAL compares: 2 (the other path counts "+
+			"twice) or hops (each by the hops of its path)", weights...).Only(),
+		count(&p.PiggybackCoefficient, "pb-coefficient", "pb: queue of a congested global link, in percent of the "+
+			"mean of its router").Only(),
+		param.New((*length)(&p.PiggybackThreshold), "pb-threshold", "pb: flits or packets by which the queue of a "+
+			"congested global link is longer").Placeholder("n").Sweep().Only(),
+		param.Enum(&p.MisroutePolicy, "misroute-policy", "links off the minimal path for par and olm; auto: mm for "+
+			"par, mm-l for olm", policies...).Only(),
+		count(&p.MisrouteMinimum, "misroute-minimum", "par and olm: queue of a port that packets avoid, in percent "+
+			"of its capacity").Only(),
+		count(&p.LocalThreshold, "local-threshold", "par and olm: longest queue of another local port, in percent of "+
+			"the avoided one").Only(),
+		count(&p.GlobalThreshold, "global-threshold", "par and olm: longest queue of another global port, in percent "+
+			"of the avoided one").Only(),
+		count(&p.RestrictionCoefficient, "restriction-coefficient", "par and olm: queue of an avoided global port, in "+
+			"percent of the mean of its router").Only(),
+		param.New((*length)(&p.RestrictionThreshold), "restriction-threshold", "par and olm: flits or packets by "+
+			"which the queue of an avoided global port is longer").Placeholder("n").Sweep().Only(),
 		onOff(&p.Coupling.Injected, "send-injected", "end a send when its last packet enters the NIC").Only(),
 		onOff(&p.Coupling.Paced, "send-paced", "end a send no earlier than one cycle per flit; needs send-injected").
 			Only(),

@@ -23,6 +23,7 @@ type worker struct {
 	clock     uint64   // last number in stamps
 	bestInput []uint32 // by output of the current router: input to serve; none: no request
 	requested []uint32 // outputs with requests
+	touched   []uint32 // routers whose queues of global ports have changed in this cycle; with piggybacking
 	until     uint64   // cycle in which the current input port may have something to request
 
 	freePacket uint32

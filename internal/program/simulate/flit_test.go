@@ -115,6 +115,7 @@ func TestFlitFlags(t *testing.T) {
 	want := preset.Params
 	want.Cycle, want.Routing, want.Seed, want.Coupling.Overhead = 1000, flit.UGAL, 7, 2_000_000
 	want.Pipeline, want.InputArbiter, want.TransitFirst, want.Threshold = 3, flit.RoundRobin, false, flit.Length{N: -4}
+	want.PiggybackThreshold, want.RestrictionThreshold = flit.Length{N: 5 * 1024}, flit.Length{N: 5 * 1024}
 	d := flitRun(t, "--preset", "graph500-dragonfly", "--routing", "ugal", "--seed", "7", "--o", "2us", "--set",
 		"cycle=1ns,pipeline=3", "--set", "input-arbiter=rr,transit-first=off,ugal-threshold=-4", trace)
 	if !reflect.DeepEqual(d.Params, want) {
