@@ -52,7 +52,7 @@ func (b *backend) Params() param.Set {
 	set := param.Set{
 		param.File(&b.networkFile, "network",
 			"network: ASTRA-sim configuration file, or specification such as "+
-				"'Ring(4)_Switch(8)@100,50GB/s,500ns' (required)"),
+				"'Ring(4)_Switch(8)@100,50GB/s,500ns', or conv-3d and other systems of the paper (required)"),
 		param.File(&b.systemFile, "system", "ASTRA-sim system configuration file").Default("set by the network"),
 		param.File(&b.memoryFile, "memory", "ASTRA-sim remote memory configuration file").Default("none"),
 		param.Choice(&b.congestion, "congestion", "contention of messages for links: unaware (none) or aware",
@@ -90,9 +90,12 @@ func (b *backend) Check(env *sim.Env) error {
 // readNetwork reads the network from a file or from the flag itself.
 func (b *backend) readNetwork() error {
 	text, err := readConfig(b.networkFile)
+	system, found := systemNetwork(b.networkFile)
 	switch {
 	case err == nil:
 		b.network, err = ReadNetwork(text, b.networkFile, b.env.Warnf)
+	case errors.Is(err, os.ErrNotExist) && found:
+		b.network, err = ParseNetwork(system)
 	case errors.Is(err, os.ErrNotExist) && strings.ContainsAny(b.networkFile, "(@"):
 		if b.network, err = ParseNetwork(b.networkFile); err != nil {
 			return &param.Error{Name: "network", Err: err}

@@ -17,6 +17,27 @@ import (
 // shortNames are the short names of topologies.
 var shortNames = [...]string{Ring: "R", FullyConnected: "FC", Switch: "SW"}
 
+// systems are the networks of table I of the paper, 512 NPUs each. Every dimension is a Switch with the bandwidth of an
+// NPU, which is what the table states; the latency of a link, which it does not, is 1 ns.
+var systems = []struct{ name, network string }{
+	{"w-1d-350", "Switch(512)@350GB/s,1ns"},
+	{"w-1d-500", "Switch(512)@500GB/s,1ns"},
+	{"w-1d-600", "Switch(512)@600GB/s,1ns"},
+	{"w-2d", "Switch(32)_Switch(16)@250GB/s,1ns"},
+	{"conv-3d", "Switch(16)_Switch(8)_Switch(4)@200,100,50GB/s,1ns"},
+	{"conv-4d", "Switch(2)_Switch(8)_Switch(8)_Switch(4)@250,200,100,50GB/s,1ns"},
+}
+
+// systemNetwork returns the network of a system of the paper.
+func systemNetwork(name string) (network string, found bool) {
+	for _, s := range systems {
+		if s.name == name {
+			return s.network, true
+		}
+	}
+	return "", false
+}
+
 // ParseNetwork parses a network such as
 //
 //	Ring(4)_FC(2)_Switch(8)@100,50,25GB/s,50,500,1000ns

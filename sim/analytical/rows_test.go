@@ -162,3 +162,38 @@ func TestHalvesNotation(t *testing.T) {
 		}
 	}
 }
+
+// TestSystems compares the allreduce of 1 GB of the paper on the networks of its table I with the times of ASTRA-sim.
+func TestSystems(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
+	for _, c := range []struct {
+		name string
+		ms   float64
+	}{
+		{"w-1d-350", 5.709}, {"w-1d-500", 3.998}, {"w-1d-600", 3.332}, {"w-2d", 7.755}, {"conv-3d", 9.379},
+		{"conv-4d", 4.440},
+	} {
+		b := newBackend()
+		b.networkFile = c.name
+		if err := b.Check(nil); err != nil {
+			t.Fatal(err)
+		}
+		sizes, bandwidths := []int{}, []float64{}
+		for _, d := range b.network.Dims {
+			sizes, bandwidths = append(sizes, d.NPUs), append(bandwidths, d.Bandwidth)
+		}
+		o := perNPU(sizes, bandwidths, 64, Ascending, FIFOOrder)
+		o.Network = b.network
+		r := run(t, allreduce(512, 1<<30), o)
+		if ms := float64(r.Makespan.Ticks) / 1e6; ms < c.ms-0.0005 || ms > c.ms+0.0005 {
+			t.Errorf("%s: %v, expected %v ms", c.name, r.Makespan, c.ms)
+		}
+	}
+	b := newBackend()
+	b.networkFile = "conv-5d"
+	if err := b.Check(nil); err == nil {
+		t.Error("conv-5d is a network")
+	}
+}
