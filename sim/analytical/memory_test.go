@@ -2,8 +2,10 @@ package analytical
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -155,5 +157,40 @@ func TestServer(t *testing.T) {
 				t.Errorf("%v: NPU %d is served by %d, expected %d", c.memory.Kind, npu, got, want)
 			}
 		}
+	}
+}
+
+// TestGroupBandwidth compares the pool of table IV of the paper, 64 KiB chunks of 1 GiB per NPU, with the bandwidths
+// within nodes and of memory groups: the smaller of both limits the access.
+func TestGroupBandwidth(t *testing.T) {
+	const pool = `{"memory-type": "HIERARCHICAL_POOL", "num-nodes": 16, "num-npus-per-node": 16,
+		"num-out-node-switches": 16, "num-remote-memory-groups": 256, "chunk-size": 65536, "gpu-side-bw": 1e6,
+		"in-node-bw": %v, "%s": %v}`
+	access := func(inNode, group float64) float64 {
+		t.Helper()
+		m, err := ReadMemory(fmt.Appendf(nil, pool, inNode, "remote-mem-group-bw", group), "m.json", t.Errorf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := ReadMemory(fmt.Appendf(nil, pool, inNode, "mem-side-bw", group/16), "m.json", t.Errorf)
+		if err != nil || m.accessTime(1<<30) != link.accessTime(1<<30) {
+			t.Errorf("%v, error %v: a link of %v GB/s differs from a group of %v", link, err, group/16, group)
+		}
+		return float64(m.accessTime(1 << 30))
+	}
+	base := access(256, 100)
+	if slower := base / (float64(1<<30) / 100); math.Abs(base-10.746e6) > 500 || slower < 1.0005 || slower > 1.001 {
+		t.Errorf("256 and 100 GB/s: %v ns, %v times as long as at 100 GB/s per NPU", base, slower)
+	}
+	for _, c := range []struct{ inNode, group, speedup float64 }{
+		{512, 500, 4.99}, {256, 500, 2.56}, {512, 400, 4.00}, {768, 500, 5.00},
+	} {
+		if got := base / access(c.inNode, c.group); math.Abs(got-c.speedup) > 0.0055 {
+			t.Errorf("%v and %v GB/s: %.4f times as fast, expected %v", c.inNode, c.group, got, c.speedup)
+		}
+	}
+	both := fmt.Sprintf(pool, 256, `mem-side-bw": 1, "remote-mem-group-bw`, 1)
+	if _, err := ReadMemory([]byte(both), "m.json", nil); err == nil || !strings.Contains(err.Error(), "either this key") {
+		t.Errorf("both bandwidths: error %v", err)
 	}
 }

@@ -54,11 +54,11 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 			Switches:  f.count("num-out-node-switches"),
 			Groups:    f.count("num-remote-memory-groups"),
 			ChunkSize: f.required("chunk-size").integer("chunk-size", 1, 1, maxTicks),
-			MemSideBW: f.required("mem-side-bw").positive("mem-side-bw"),
 			GPUSideBW: f.required("gpu-side-bw").positive("gpu-side-bw"),
 			InNodeBW:  f.required("in-node-bw").positive("in-node-bw"),
 			InSwitch:  f.flag("in-switch"),
 		}
+		m.Hierarchical.MemSideBW = f.memSideBW(m.Hierarchical.Switches)
 	}
 	for _, key := range memoryKeys {
 		f.ignore(key, " with "+m.Kind.String())
@@ -70,7 +70,21 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 var memoryKeys = []string{
 	"num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw", "latency", "bandwidth",
 	"num-out-node-switches", "num-remote-memory-groups", "chunk-size", "mem-side-bw", "gpu-side-bw", "in-node-bw",
+	"remote-mem-group-bw",
 	"in-switch",
+}
+
+// memSideBW returns the bandwidth of a link of a memory group, which has one to each switch.
+func (f *configFile) memSideBW(switches int) float64 {
+	switch group := "remote-mem-group-bw"; {
+	case !f.has(group):
+		return f.required("mem-side-bw").positive("mem-side-bw")
+	case f.has("mem-side-bw"):
+		f.fail(group, "either this key, of all links of a group, or mem-side-bw, of one of them")
+		return 1
+	default:
+		return f.positive(group) / float64(switches)
+	}
 }
 
 // maxTicks is the longest time in a configuration in nanoseconds: about 104 days; doubles are exact up to it.
