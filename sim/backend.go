@@ -114,6 +114,10 @@ type Env struct {
 	// are discarded.
 	Log func(line string)
 
+	// AtExit registers a function that the caller calls before a signal ends the program. It returns a function that
+	// removes it. If nil, signals end the context of the run or nothing.
+	AtExit func(stop func()) (remove func())
+
 	// Create starts an output file. CheckOutput returns an error if a file name is invalid; it is called before a run.
 	// If nil, the backend writes no files.
 	Create      func(name string) (Output, error)

@@ -70,6 +70,7 @@ type Program struct {
 	showing atomic.Bool // a Progress is shown
 
 	outputs       *tracefile.Outputs
+	exits         *exits
 	memory        limit.Memory
 	process       bool // the program may end the process
 	recordsOrigin bool // it writes traces with provenance
@@ -88,7 +89,7 @@ func Main(newCommand func(*Program) *cobra.Command, formats format.List) int {
 func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats format.List) int {
 	p := &Program{
 		Args: args, Stdin: os.Stdin, Stdout: stdout.Open(), Stderr: os.Stderr,
-		Formats: formats, Version: buildVersion(), outputs: new(tracefile.Outputs),
+		Formats: formats, Version: buildVersion(), outputs: new(tracefile.Outputs), exits: new(exits),
 	}
 	p.handleSignals()
 	p.process = true
@@ -99,6 +100,9 @@ func MainOf(args []string, newCommand func(*Program) *cobra.Command, formats for
 func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 	if p.outputs == nil {
 		p.outputs = new(tracefile.Outputs)
+	}
+	if p.exits == nil {
+		p.exits = new(exits)
 	}
 	if !p.part {
 		defer p.outputs.RemoveAll()
@@ -127,7 +131,7 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 // memory, prints nothing but errors, and has warnings of its own. memory is a lower limit in bytes; 0: that of p.
 func (p *Program) Part(args []string, memory int64) *Program {
 	q := &Program{Args: args, Stdin: p.Stdin, Stdout: io.Discard, Stderr: p.Stderr, Formats: p.Formats,
-		Version: p.Version, Quiet: true, name: p.name, outputs: p.outputs, part: true}
+		Version: p.Version, Quiet: true, name: p.name, outputs: p.outputs, exits: p.exits, part: true}
 	q.memory.Join(p.limits(), memory)
 	return q
 }
@@ -137,7 +141,7 @@ func (p *Program) Part(args []string, memory int64) *Program {
 func (p *Program) For(input string, warned func(message string)) *Program {
 	return &Program{Args: p.Args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Formats: p.Formats,
 		Version: p.Version, Quiet: p.Quiet, Verbose: p.Verbose, Trouble: p.Trouble, Warned: warned, of: p, input: input,
-		name: p.name, output: p.output, outputs: p.outputs, part: true,
+		name: p.name, output: p.output, outputs: p.outputs, exits: p.exits, part: true,
 		recordsOrigin: p.recordsOrigin, recordsPaths: p.recordsPaths}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -16,6 +17,7 @@ func (p *Program) limitMemory(ctx context.Context) {
 	if p.process {
 		exceeded = func(err error) {
 			p.outputs.Stop()
+			p.exits.run()
 			os.Exit(p.report(err))
 		}
 	}
@@ -38,9 +40,51 @@ func (p *Program) handleSignals() {
 	go func() {
 		s := <-stop
 		p.outputs.Stop()
+		p.exits.run()
 		if p.messages.TryLock() { // a blocked write to stderr may hold the lock
 			p.clearProgress()
 		}
 		os.Exit(128 + int(s.(syscall.Signal)))
 	}()
+}
+
+// exits are the functions to call before a signal or the limit of memory ends the process.
+type exits struct {
+	lock sync.Mutex
+	all  map[int]func()
+	next int
+}
+
+// AtExit registers a function that is called before a signal or the limit of memory ends the process, such as one that
+// ends a child process. It returns a function that removes it.
+func (p *Program) AtExit(stop func()) (remove func()) {
+	e := p.exits
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if e.all == nil {
+		e.all = make(map[int]func())
+	}
+	id := e.next
+	e.all[id] = stop
+	e.next++
+	return func() {
+		e.lock.Lock()
+		defer e.lock.Unlock()
+		delete(e.all, id)
+	}
+}
+
+// run calls all functions at the same time and waits for them.
+func (e *exits) run() {
+	e.lock.Lock()
+	var wait sync.WaitGroup
+	for _, stop := range e.all {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			stop()
+		}()
+	}
+	e.lock.Unlock()
+	wait.Wait()
 }

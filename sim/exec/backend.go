@@ -251,7 +251,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 func (r *replay) runOn(b *backend, first []uint32, hosts int, o *sim.RunOptions) (*sim.Result, error) {
 	fail := func(err error) error { return fmt.Errorf("exec:%s: %w", b.command, err) }
 	started := time.Now()
-	p, err := startPeer(o.Context, b, hosts, r.env.Log)
+	p, err := startPeer(o.Context, b, hosts, r.env)
 	if err != nil {
 		return nil, fail(err)
 	}

@@ -34,6 +34,8 @@ type process struct {
 	timeout  time.Duration // 0: none
 	ctx      context.Context
 	canceled atomic.Bool // the context has ended
+	exiting  atomic.Bool // a signal ends the program
+	remove   func()      // removes the function of [sim.Env.AtExit]
 }
 
 // startProcess starts a command. log receives its standard error by lines.
@@ -42,7 +44,7 @@ func startProcess(ctx context.Context, words []string, timeout time.Duration, lo
 		ctx = context.Background()
 	}
 	p := &process{cmd: osexec.Command(words[0], words[1:]...), exited: make(chan struct{}),
-		relayed: make(chan struct{}), timeout: timeout, ctx: ctx}
+		relayed: make(chan struct{}), timeout: timeout, ctx: ctx, remove: func() {}}
 	separate(p.cmd)
 	var files [6]*os.File
 	for i := 0; i < len(files); i += 2 {
@@ -97,6 +99,7 @@ func (p *process) restart() {
 
 // explain returns the reason of a failed read or write.
 func (p *process) explain(err error, asked string) error {
+	p.halt()
 	switch {
 	case p.canceled.Load():
 		return sim.Interrupted(p.ctx)
@@ -108,6 +111,26 @@ func (p *process) explain(err error, asked string) error {
 		return fmt.Errorf("it closed its standard input or output before the answer to %q", asked)
 	}
 	return fmt.Errorf("it ended before the answer to %q: %v", asked, p.cmd.ProcessState)
+}
+
+// exit ends the peer before a signal ends the program. The run stops where it is, since its errors would come first.
+func (p *process) exit() {
+	p.exiting.Store(true)
+	p.in.Close()
+	if !p.wait(politeTime) {
+		if terminate(p.cmd); !p.wait(termTime) {
+			kill(p.cmd)
+			p.wait(termTime)
+		}
+	}
+	kill(p.cmd)
+}
+
+// halt blocks if a signal ends the program.
+func (p *process) halt() {
+	if p.exiting.Load() {
+		select {}
+	}
 }
 
 // wait waits until the process has ended, and reports whether it has.
@@ -125,6 +148,8 @@ func (p *process) wait(most time.Duration) bool {
 // end ends the process and all processes that it started. It returns the state of one that ended by itself, otherwise
 // nil. After a failed run, the peer cannot write any more, so that it does not wait for a reader.
 func (p *process) end(failed bool) (state *os.ProcessState) {
+	p.halt()
+	p.remove()
 	p.stop()
 	p.in.Close()
 	defer p.out.Close()
@@ -171,11 +196,14 @@ type peer struct {
 }
 
 // startPeer starts a peer and greets it.
-func startPeer(ctx context.Context, b *backend, hosts int, log func(line string)) (*peer, error) {
+func startPeer(ctx context.Context, b *backend, hosts int, env *sim.Env) (*peer, error) {
 	timeout := time.Duration(b.timeout / 1000) // picoseconds to nanoseconds
-	process, err := startProcess(ctx, b.words(), timeout, log)
+	process, err := startProcess(ctx, b.words(), timeout, env.Log)
 	if err != nil {
 		return nil, err
+	}
+	if env.AtExit != nil {
+		process.remove = env.AtExit(process.exit)
 	}
 	p := &peer{process: process, conversation: newConversation(process.in, process.out, process.restart)}
 	p.lost = func(err error) { p.failed = cmp.Or(p.failed, process.explain(err, p.asked)) }

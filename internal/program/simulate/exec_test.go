@@ -1,0 +1,51 @@
+//go:build unix
+
+package simulate
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+)
+
+// TestExecInterrupted interrupts a run whose peer does not answer, and checks that no process is left.
+func TestExecInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program and waits for a peer")
+	}
+	bin, pids := clitest.Build(t, "simulate", "tracegen"), filepath.Join(t.TempDir(), "pids")
+	trace := filepath.Join(t.TempDir(), "x.parquet")
+	if out, err := exec.Command(filepath.Join(bin, "tracegen"), "pattern", "ring", "--ranks", "2", "-o", trace).
+		CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	peer := "exec:sh -c 'sleep 4000 & echo $! $$ > " + pids + "; exec sleep 4000'"
+	simulate := exec.Command(filepath.Join(bin, "simulate"), "--backend", peer, trace)
+	if err := simulate.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for !strings.HasSuffix(string(text), "\n") {
+		time.Sleep(10 * time.Millisecond)
+		text, _ = os.ReadFile(pids)
+	}
+	simulate.Process.Signal(os.Interrupt)
+	simulate.Wait()
+	if status := simulate.ProcessState.ExitCode(); status != 130 {
+		t.Errorf("exit status %d, want 130", status)
+	}
+	for _, field := range strings.Fields(string(text)) {
+		pid, _ := strconv.Atoi(field)
+		state, _ := os.ReadFile("/proc/" + field + "/stat") // nobody may have waited for an orphan yet
+		if err := syscall.Kill(pid, 0); err == nil && !strings.Contains(string(state), ") Z ") {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+}
