@@ -1,0 +1,31 @@
+#!/bin/sh
+# Figure 1 of the extended VEF paper (Andujar et al., J. Supercomputing 2023): DCNW traffic on a switch with input queues.
+folder=$(dirname "$0")
+. "$folder/lib.sh"
+. "$folder/vef.sh"
+figure V1 'VEF, Figure 1: DCNW on a switch' "$@"
+
+case $size in
+small) messages=5000 ;;
+medium) messages=100000 ;;
+full) messages=2000000 ;;
+esac
+dcnw() { tracegen dcnw -q --messages "$messages" "$@"; }
+begin_picture
+variant ref 8 dcnw --load 1 --destination uniform
+variant task256 16 dcnw --load 1 --destination uniform --tasks 256
+variant gauss 8 dcnw --load 1 --destination gauss
+variant load 8 dcnw --load 0.5 --destination uniform
+
+trend task256 'time near one half' "$task256_t < 0.65 * $ref_t && $task256_t > 0.45 * $ref_t"
+trend task256 'latencies up, by less than 30 %' \
+    "$task256_n >= $ref_n && $task256_n < 1.3 * $ref_n && $task256_e >= $ref_e && $task256_e < 1.3 * $ref_e"
+trend task256 'throughput lower, by less than 5 %' "$task256_x <= $ref_x && $task256_x > 0.95 * $ref_x" \
+    'the time of the last messages weighs most in short runs'
+trend gauss 'time up' "$gauss_t >= $ref_t"
+trend gauss 'latencies up' "$gauss_n > 1.2 * $ref_n && $gauss_e > 1.1 * $ref_e"
+trend load 'twice as long' "$load_t > 1.8 * $ref_t && $load_t < 2.1 * $ref_t"
+trend load 'latencies well down' "$load_n < 0.85 * $ref_n && $load_e < 0.9 * $ref_e"
+trend gauss 'throughput down' "$gauss_x < $ref_x"
+picture bars "$work/t.csv"
+finish

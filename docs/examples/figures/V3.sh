@@ -1,0 +1,37 @@
+#!/bin/sh
+# Figure 3 of the extended VEF paper (Andujar et al., J. Supercomputing 2023): HOROVOD on a switch of 7 ports with 14 cores
+# each. The captured AlexNet trace is not published. Allreduces are rings: with other algorithms, latencies rise less.
+folder=$(dirname "$0")
+. "$folder/lib.sh"
+. "$folder/vef.sh"
+figure V3 'VEF, Figure 3: HOROVOD on a switch' "$@"
+
+case $size in
+small) part=100 layers=2 ;;
+medium) part=10 layers=2 ;;
+full) part=1 layers=2 ;;
+esac
+# horovod COMPUTE_US LOOP_US KIB [FLAG...]: times and sizes are divided by part.
+horovod() {
+    compute=$1 loop=$2 kib=$3
+    shift 3
+    tracegen horovod -q --workers 98 --batches 1 --layers "$layers" --compute "$((compute * 1000 / part))ns" \
+        --negotiation-loop "$((loop * 1000 / part))ns" --allreduce-bytes "$((kib * 1024 / part))" --lower allreduce=ring "$@"
+}
+begin_picture
+variant ref 7 horovod 20000 1400 51200
+variant allreduce 7 horovod 20000 1400 102400
+variant compute 7 horovod 2000 1400 51200
+variant loop 7 horovod 20000 700 51200
+
+trend allreduce 'time, latencies and throughput up' \
+    "$allreduce_t > $ref_t && $allreduce_e > 1.01 * $ref_e && $allreduce_n > $ref_n && $allreduce_x > $ref_x"
+trend compute 'slightly faster' "$compute_t <= $ref_t && $ref_t - $compute_t < $ref_t - $loop_t"
+trend compute 'latencies not lower by 2 %' "$compute_e > 0.98 * $ref_e && $compute_n > 0.98 * $ref_n"
+trend loop 'time near one half' "$loop_t > 0.5 * $ref_t && $loop_t < 0.65 * $ref_t"
+trend loop 'throughput doubled' "$loop_x > 1.6 * $ref_x && $loop_x < 2.05 * $ref_x"
+trend loop 'latencies within 5 %' \
+    "$loop_e < 1.05 * $ref_e && $loop_e > 0.95 * $ref_e && $loop_n < 1.05 * $ref_n && $loop_n > 0.95 * $ref_n"
+trend loop 'throughput near that of allreduce' "$loop_x < 1.25 * $allreduce_x && $loop_x > 0.75 * $allreduce_x"
+picture bars "$work/t.csv"
+finish

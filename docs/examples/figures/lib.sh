@@ -1,0 +1,125 @@
+# lib.sh: what the scripts of figures share. A script sources it and calls
+#
+#   figure ID "TITLE" "$@"      first: parses the options, see usage
+#   exact ITEM PUBLISHED HERE   the numbers are equal to the digits of PUBLISHED
+#   within PERCENT ITEM PUBLISHED HERE
+#   trend ITEM "STATEMENT" CONDITION ["REASON"]
+#                               CONDITION is an expression of awk over numbers; with a reason, a false one is no failure
+#   shown ITEM HERE             a number that nobody published
+#   differs ITEM PUBLISHED HERE "REASON"    a number that is known to differ; no failure
+#   picture bars|lines TABLE [FLAG...]
+#                               draws the CSV file TABLE: group, series, value[, low, high]; flags of tracecat --plot
+#   finish                      last: exits with 1 if an assertion failed
+#
+# It needs a POSIX shell, awk, and the programs of tracedag on the PATH.
+set -eu
+
+usage() {
+    echo "usage: sh $id.sh [--size small|medium|full] [--seeds N] [--out FOLDER]" >&2
+    exit 2
+}
+
+figure() {
+    id=$1 title=$2
+    shift 2
+    size=small seeds= out=.
+    while [ $# -gt 0 ]; do
+        [ $# -gt 1 ] || usage
+        case $1 in
+        --size) size=$2 ;;
+        --seeds) seeds=$2 ;;
+        --out) out=$2 ;;
+        *) usage ;;
+        esac
+        shift 2
+    done
+    case $size in
+    small) seeds=${seeds:-3} ;;
+    medium) seeds=${seeds:-10} ;;
+    full) seeds=${seeds:-${published_seeds:-10}} ;;
+    *) usage ;;
+    esac
+    mkdir -p "$out"
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    failed=0
+    csv=$out/$id.csv
+    echo 'figure,item,published,here,ratio,verdict' >"$csv.part"
+    printf '%s: %s (size %s)\n' "$id" "$title" "$size"
+    printf '  %-40s %16s %16s %8s  %s\n' item published here ratio verdict
+}
+
+# row ITEM PUBLISHED HERE RATIO VERDICT
+row() {
+    printf '  %-40s %16s %16s %8s  %s\n' "$1" "${2:--}" "${3:--}" "${4:--}" "$5"
+    printf '%s,"%s",%s,%s,%s,"%s"\n' "$id" "$1" "$2" "$3" "$4" "$5" >>"$csv.part"
+    case $5 in
+    DIFFERS) failed=1 ;;
+    esac
+}
+
+ratio() { awk -v here="$1" -v published="$2" 'BEGIN { if (published + 0 != 0) printf "%.4g", here / published }'; }
+
+exact() {
+    digits=${2#*.}
+    [ "$digits" != "$2" ] || digits=
+    if awk -v p="$2" -v h="$3" -v n="${#digits}" 'BEGIN { exit !(sprintf("%." n "f", h) == sprintf("%." n "f", p)) }'; then
+        row "$1" "$2" "$3" "$(ratio "$3" "$2")" exact
+    else
+        row "$1" "$2" "$3" "$(ratio "$3" "$2")" DIFFERS
+    fi
+}
+
+within() {
+    off=$(awk -v p="$3" -v h="$4" 'BEGIN { d = (h / p - 1) * 100; printf "%.2g", d < 0 ? -d : d }')
+    if awk -v d="$off" -v most="$1" 'BEGIN { exit !(d <= most) }'; then
+        row "$2" "$3" "$4" "$(ratio "$4" "$3")" "within $off % (accepted: $1 %)"
+    else
+        row "$2" "$3" "$4" "$(ratio "$4" "$3")" DIFFERS
+    fi
+}
+
+trend() {
+    if awk "BEGIN { exit !($3) }"; then
+        row "$1" '' '' '' "trend holds: $2"
+    elif [ $# -gt 3 ]; then
+        row "$1" '' '' '' "differs: not $2; $4"
+    else
+        row "$1: $2" '' '' '' DIFFERS
+    fi
+}
+
+shown() { row "$1" '' "$2" '' 'no published value'; }
+
+differs() { row "$1" "$2" "$3" "$(ratio "$3" "$2")" "differs: $4"; }
+
+picture() {
+    kind=$1 table=$2
+    shift 2
+    tracecat --plot "$kind=$out/$id.svg" --plot-title "$title" "$@" "$table"
+}
+
+finish() {
+    mv "$csv.part" "$csv"
+    exit "$failed"
+}
+
+# mean: prints the mean of the numbers of standard input and the bounds of its 95 % interval (Student), with commas
+# between.
+mean() {
+    awk '
+        { n++; sum += $1; values[n] = $1 }
+        END {
+            split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262 2.228 2.201 2.179 2.160 2.145 2.131 2.120 " \
+                "2.110 2.101 2.093 2.086 2.080 2.074 2.069 2.064 2.060 2.056 2.052 2.048 2.045 2.042", t, " ")
+            m = sum / n
+            for (i = 1; i <= n; i++) squares += (values[i] - m) ^ 2
+            half = n < 2 ? 0 : (n - 1 in t ? t[n - 1] : 1.96) * sqrt(squares / (n - 1) / n)
+            printf "%.10g,%.10g,%.10g\n", m, m - half, m + half
+        }'
+}
+
+# field NAME: prints the first number of a member of JSON from standard input, with nested names separated by spaces.
+field() {
+    sed -n "s/.*\"$1\":\\([-0-9.e+]*\\).*/\\1/p" | head -n 1
+}
