@@ -65,8 +65,8 @@ func (r *Report) Write(w io.Writer) error {
 	return nil
 }
 
-// Summary returns a line such as "168 traces: 166 added, 1 unchanged, 1 failed; 35.4 MB -> 1.6 MB", with the sizes of the
-// inputs and outputs that have both.
+// Summary returns a line such as "168 traces: 166 added, 1 unchanged, 1 failed; 35.4 MB -> 1.6 MB", with the sizes of
+// the inputs and outputs that have both.
 func (r *Report) Summary() string {
 	r.lock.Lock()
 	defer r.lock.Unlock()

@@ -136,8 +136,8 @@ func (p *Program) Part(args []string, memory int64) *Program {
 	return q
 }
 
-// For returns a program that works on one of many inputs for p. Its warnings begin with the name of the input, and warned
-// receives them and the messages about losses, also with -q.
+// For returns a program that works on one of many inputs for p. Its warnings begin with the name of the input, and
+// warned receives them and the messages about losses, also with -q.
 func (p *Program) For(input string, warned func(message string)) *Program {
 	return &Program{Args: p.Args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Formats: p.Formats,
 		Version: p.Version, Quiet: p.Quiet, Verbose: p.Verbose, Trouble: p.Trouble, Warned: warned, of: p, input: input,

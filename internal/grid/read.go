@@ -339,6 +339,7 @@ func (r *reader) inGenerator(name string) bool {
 	return slices.ContainsFunc(r.study.Traces, func(t Trace) bool { return t.Uses(name) })
 }
 
+// Uses reports whether the generator's command line has the axis {name}.
 func (t *Trace) Uses(name string) bool {
 	return slices.ContainsFunc(t.Generate, func(word string) bool { return strings.Contains(word, "{"+name+"}") })
 }

@@ -38,9 +38,9 @@ func TestListSet(t *testing.T) {
 	}
 	table := clitest.Run(New, shippedSet)
 	for i, line := range lines {
-		row, stats := numbers(t, line), map[string]any{}
+		row := numbers(t, line)
 		store := filepath.Join(shippedSet, row["path"].(string))
-		stats = numbers(t, clitest.Run(New, "--stats", "--json", store).Stdout)["stats"].(map[string]any)
+		stats := numbers(t, clitest.Run(New, "--stats", "--json", store).Stdout)["stats"].(map[string]any)
 		for column, path := range statistics {
 			var value any = stats
 			for _, name := range strings.Split(path, ".") {
