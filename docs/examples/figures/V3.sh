@@ -25,7 +25,8 @@ variant compute 7 horovod 2000 1400 51200
 variant loop 7 horovod 20000 700 51200
 
 trend allreduce 'time, latencies and throughput up' \
-    "$allreduce_t > $ref_t && $allreduce_e > 1.01 * $ref_e && $allreduce_n > $ref_n && $allreduce_x > $ref_x"
+    "$allreduce_t > $ref_t && $allreduce_e > 1.01 * $ref_e && $allreduce_n > $ref_n && $allreduce_x > $ref_x" \
+    'latencies rise by less than 1 % if allreduces are larger than 1 MiB'
 trend compute 'slightly faster' "$compute_t <= $ref_t && $ref_t - $compute_t < $ref_t - $loop_t"
 trend compute 'latencies not lower by 2 %' "$compute_e > 0.98 * $ref_e && $compute_n > 0.98 * $ref_n"
 trend loop 'time near one half' "$loop_t > 0.5 * $ref_t && $loop_t < 0.65 * $ref_t"
