@@ -395,10 +395,7 @@ func (t *Traffic) table(n *worker) []uint32 {
 
 // region returns the hosts of the first part of the routers with hosts, at least of one router.
 func region(n *worker, part float64) (hosts []uint32) {
-	var routers []uint32
-	for _, r := range n.edge {
-		routers = append(routers, r)
-	}
+	routers := slices.Clone(n.edge)
 	slices.Sort(routers)
 	routers = slices.Compact(routers)
 	last := routers[max(1, int(math.Round(part*float64(len(routers)))))-1]
