@@ -53,7 +53,8 @@ func New(ctx context.Context, p *cli.Program, o *Options, kind *sim.Kind) (*Setu
 		Context: ctx, Warn: p.Warn, Threads: o.Threads, Sweep: o.Grid, JSON: o.JSON || o.Outputs.Any(),
 		Jobs:   o.Alone || o.Compare,
 		Create: func(name string) (sim.Output, error) { return p.Create(name, false) }, Tensors: p.Formats.Tensors(),
-		Read: reader(p), CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.Own.Given, Log: p.Relay, AtExit: p.AtExit,
+		Read: reader(p), CheckOutput: p.CheckOutput, Explain: p.Explain, Given: o.Own.Given, Log: p.Relay,
+		AtExit:   p.AtExit,
 		Progress: func(title string, total int64, unit string) sim.Meter { return p.Progress(title, total, unit) },
 	}
 	if cli.IsTerminal(p.Stderr) {
