@@ -173,7 +173,7 @@ func Template(name string) string {
 const template = `name: NAME
 title: Traces of training jobs            # required
 description: |                            # required
-  What the traces are, how and where they were recorded, and what they are good for.
+  Contents of the traces, how and where they were recorded, and their use.
 license: CC-BY-4.0                        # required: an SPDX identifier, or other with license_url
 creator:                                  # required: people and organizations
   - name: Josiah Carberry

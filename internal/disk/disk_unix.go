@@ -26,14 +26,17 @@ func lock(f *os.File, wait bool) (bool, error) {
 		how |= syscall.LOCK_NB
 	}
 	for {
-		err := syscall.Flock(int(f.Fd()), how)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case errors.Is(err, syscall.EWOULDBLOCK) && !wait:
-			return false, nil
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return locked(err)
 		}
-		err = Supported(err)
-		return err == nil, err
 	}
+}
+
+// locked returns the result of lock for that of flock.
+func locked(err error) (bool, error) {
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	err = Supported(err)
+	return err == nil, err
 }

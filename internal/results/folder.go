@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tracedag/tracedag/internal/disk"
 )
 
 // Folder is the folder of a study's results: study.yml, a copy of the study file; runs/RR/RUN.json, a file per run, or
@@ -105,7 +107,7 @@ func (f Folder) Lock(shard string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	mine, err := lockFile(file)
+	mine, err := disk.Lock(file, false) // without locks, two processes may do the same runs, and write equal files
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("%s: locking: %w", name, err)

@@ -1,13 +1,13 @@
 //go:build unix
 
-package results
+package disk
 
 import (
 	"syscall"
 	"testing"
 )
 
-// TestLocked checks that shards run on file systems without locks, as some clusters have.
+// TestLocked checks that locks are accepted on file systems without locks, as some clusters have.
 func TestLocked(t *testing.T) {
 	for _, c := range []struct {
 		err  error
