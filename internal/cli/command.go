@@ -50,6 +50,9 @@ func (p *Program) setUp(root *cobra.Command) {
 		},
 	})
 	p.watch(root)
+	if !p.part {
+		offerCompletions(root)
+	}
 }
 
 // watch sets p.ran when a command begins its work: earlier errors are usage errors.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -322,30 +321,6 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable {
 		return f.WriteOptions
 	})
-}
-
-// CompleteWith registers the values that shells offer for a flag, also for the items of a list after the first.
-func CompleteWith(cmd *cobra.Command, flag string, values []string) {
-	completeFrom(cmd, flag, func() []string { return values })
-}
-
-// completeFrom is [CompleteWith] for values that are known later. Without values, shells offer files.
-func completeFrom(cmd *cobra.Command, flag string, values func() []string) {
-	complete := func(_ *cobra.Command, _ []string, text string) (offered []string, d cobra.ShellCompDirective) {
-		list := text[:strings.LastIndexAny(text, ",;")+1]
-		for _, value := range values() {
-			if d |= cobra.ShellCompDirectiveNoFileComp; strings.HasSuffix(value, "=") || strings.HasSuffix(value, ":") {
-				d |= cobra.ShellCompDirectiveNoSpace
-			}
-			if value = list + value; !slices.Contains(offered, value) { // owners may share values
-				offered = append(offered, value)
-			}
-		}
-		return offered, d
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // no such flag
-	}
 }
 
 // Target is the path, format and options of an output.
