@@ -11,8 +11,8 @@ import (
 )
 
 // completions are the values that shells offer for the flags of a command. The context of the command holds them until
-// offerCompletions passes them to cobra, which keeps them, and so the command, until the process ends: commands of points
-// of a study never pass them.
+// offerCompletions passes them to cobra, which keeps them, and so the command, until the process ends: commands of
+// points of a study never pass them.
 type completions struct {
 	cmd    *cobra.Command
 	values map[string]func() []string // by flag
