@@ -116,10 +116,10 @@ func encode(e *parquet.Encoder, of func(r *Row) any, rows []Row) (c parquet.Enco
 	case *bool:
 		c = e.Booleans(ints, len(rows))
 	case *[]string:
-		c = encodeTexts(e, texts, e.Rep.Len())
+		c = e.DictionaryTexts(texts, e.Rep.Len())
 		c.Meta.Nulls = int64(e.Rep.Len() - len(texts))
 	default:
-		c = encodeTexts(e, texts, len(rows))
+		c = e.DictionaryTexts(texts, len(rows))
 		c.Meta.Nulls = int64(len(rows) - len(texts))
 	}
 	return c
@@ -142,26 +142,6 @@ func appendList(e *parquet.Encoder, list []string) {
 		e.Rep.AppendSame(1, n)
 		e.Def.AppendSame(1, n)
 	}
-}
-
-// encodeTexts encodes the strings that are present among the entries.
-func encodeTexts(e *parquet.Encoder, texts []string, entries int) parquet.EncodedChunk {
-	known := make(map[string]uint16)
-	var distinct []string
-	numbers := e.Indices(len(texts))
-	for i, s := range texts {
-		number, found := known[s]
-		if !found {
-			number = uint16(len(distinct))
-			known[s] = number
-			distinct = append(distinct, s)
-		}
-		numbers[i] = number
-	}
-	if len(distinct) == 0 {
-		distinct = []string{""}
-	}
-	return e.Strings(distinct, numbers, entries)
 }
 
 // ReadCatalogue parses catalogue.parquet. file is its name in errors. Columns may be in any order, and unknown ones are

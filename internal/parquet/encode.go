@@ -192,6 +192,27 @@ func (e *Encoder) Strings(distinct []string, numbers []uint16, entries int) Enco
 	return c
 }
 
+// DictionaryTexts encodes the strings of the entries that are present according to Def, as [Encoder.Strings] does. At
+// most MaxDictionary of them may be distinct.
+func (e *Encoder) DictionaryTexts(texts []string, entries int) EncodedChunk {
+	numberOf := make(map[string]uint16)
+	var distinct []string
+	numbers := e.Indices(len(texts))
+	for i, s := range texts {
+		number, found := numberOf[s]
+		if !found {
+			number = uint16(len(distinct))
+			numberOf[s] = number
+			distinct = append(distinct, s)
+		}
+		numbers[i] = number
+	}
+	if len(distinct) == 0 {
+		distinct = []string{""}
+	}
+	return e.Strings(distinct, numbers, entries)
+}
+
 func appendString(dst []byte, s string) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(s)))
 	return append(dst, s...)

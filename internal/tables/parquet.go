@@ -109,19 +109,7 @@ func (p *parquetWriter) endGroup() error {
 func (p *parquetWriter) encode(k kind, b *buffer) (c parquet.EncodedChunk) {
 	p.encoder.Reset()
 	if k == textColumn {
-		numbers := p.encoder.Indices(len(b.texts))
-		known := make(map[string]uint16)
-		var distinct []string
-		for i, s := range b.texts {
-			number, found := known[s]
-			if !found {
-				number = uint16(len(distinct))
-				known[s] = number
-				distinct = append(distinct, s)
-			}
-			numbers[i] = number
-		}
-		return p.encoder.Strings(distinct, numbers, len(b.texts))
+		return p.encoder.DictionaryTexts(b.texts, len(b.texts))
 	}
 	nulls := int64(0)
 	for _, present := range b.at {
