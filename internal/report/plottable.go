@@ -22,9 +22,10 @@ const (
 // tableOf are the numbers of a table: a row per group and series. Its headings are the names of the axes.
 type tableOf struct {
 	headings [3]string
-	groups   []string // in the order of their first rows
-	series   []string
+	groups   places // in the order of their first rows
+	series   places
 	rows     []tableRow
+	seen     map[[2]int]bool // group and series of each row
 }
 
 type tableRow struct {
@@ -47,7 +48,9 @@ func Table(r io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("line 1: expected the columns group, series, value, and perhaps low and high, found %d "+
 			"columns", len(head))
 	}
-	t := &tableOf{headings: [3]string{strings.Clone(head[0]), strings.Clone(head[1]), strings.Clone(head[2])}}
+	t := &tableOf{headings: [3]string{strings.Clone(head[0]), strings.Clone(head[1]), strings.Clone(head[2])},
+		groups: places{of: make(map[string]int)}, series: places{of: make(map[string]int)},
+		seen: make(map[[2]int]bool)}
 	for {
 		cells, err := lines.Read()
 		if err == io.EOF {
@@ -71,12 +74,12 @@ func (t *tableOf) add(cells []string) error {
 	if cells[2] == "" {
 		return nil
 	}
-	row := tableRow{group: index(&t.groups, cells[0]), series: index(&t.series, cells[1])}
-	for _, earlier := range t.rows {
-		if earlier.group == row.group && earlier.series == row.series {
-			return fmt.Errorf("expected one value of %q, %q, found a second", cells[0], cells[1])
-		}
+	row := tableRow{group: t.groups.index(cells[0]), series: t.series.index(cells[1])}
+	at := [2]int{row.group, row.series}
+	if t.seen[at] {
+		return fmt.Errorf("expected one value of %q, %q, found a second", cells[0], cells[1])
 	}
+	t.seen[at] = true
 	var err error
 	if row.of, err = parseCell(cells[2]); err != nil {
 		return err
@@ -99,12 +102,18 @@ func (t *tableOf) add(cells []string) error {
 	return nil
 }
 
-// index returns the place of a name in a list, to which it adds the name if it is absent.
-func index(names *[]string, name string) int {
-	i := slices.Index(*names, name)
-	if i < 0 {
-		i = len(*names)
-		*names = append(*names, strings.Clone(name))
+// places are distinct names.
+type places struct {
+	names []string
+	of    map[string]int // place of each name
+}
+
+// index returns the place of a name, which it adds if it is absent.
+func (p *places) index(name string) int {
+	i, found := p.of[name]
+	if !found {
+		i, name = len(p.names), strings.Clone(name)
+		p.names, p.of[name] = append(p.names, name), i
 	}
 	return i
 }
@@ -120,19 +129,19 @@ func parseCell(text string) (num, error) {
 // drawBars draws the values as bars: a place per group, beside each other the series.
 func drawBars(s *source) *picture {
 	t := s.table
-	if len(t.rows) == 0 || len(t.groups) > tableGroups || len(t.series) > maxSeries {
+	if len(t.rows) == 0 || len(t.groups.names) > tableGroups || len(t.series.names) > maxSeries {
 		return nil
 	}
 	axis := plotAxis{of: quantity{name: t.headings[0]}}
-	for _, group := range t.groups {
+	for _, group := range t.groups.names {
 		axis.names = append(axis.names, label(group))
 	}
 	p := &panel{x: axis, y: plotAxis{of: quantity{name: t.headings[2]}}}
 	out := &picture{title: t.headings[2], panels: []*panel{p}}
-	wide := 0.8 / float64(len(t.series))
-	for i, name := range t.series {
+	wide := 0.8 / float64(len(t.series.names))
+	for i, name := range t.series.names {
 		bars := &barMarks{name: label(name), fill: i, wide: wide,
-			shift: (float64(i) - float64(len(t.series)-1)/2) * wide}
+			shift: (float64(i) - float64(len(t.series.names)-1)/2) * wide}
 		over := &intervalMarks{bars: bars}
 		for _, row := range t.rows {
 			if row.series != i {
@@ -143,7 +152,7 @@ func drawBars(s *source) *picture {
 			over.low, over.high = append(over.low, row.low), append(over.high, row.high)
 		}
 		p.marks = append(p.marks, bars, over)
-		if len(t.series) > 1 {
+		if len(t.series.names) > 1 {
 			out.keys = append(out.keys, fillKey(bars.name, i))
 		}
 	}
@@ -153,17 +162,17 @@ func drawBars(s *source) *picture {
 // drawLines draws a line per series. Groups that are numbers are places on an axis of numbers.
 func drawLines(s *source) *picture {
 	t := s.table
-	if len(t.rows) == 0 || len(t.series) > maxSeries {
+	if len(t.rows) == 0 || len(t.series.names) > maxSeries {
 		return nil
 	}
-	axis, places := factorAxis(t.headings[0], t.groups)
+	axis, at := factorAxis(t.headings[0], t.groups.names)
 	p := &panel{x: axis, y: plotAxis{of: quantity{name: t.headings[2]}}}
 	out := &picture{title: t.headings[2], panels: []*panel{p}}
-	for i, name := range t.series {
+	for i, name := range t.series.names {
 		line := &lineMarks{name: label(name), style: i}
 		for _, row := range t.rows {
 			if row.series == i {
-				line.points = append(line.points, lineMark{places[t.groups[row.group]], row.of, row.low, row.high})
+				line.points = append(line.points, lineMark{at[t.groups.names[row.group]], row.of, row.low, row.high})
 			}
 		}
 		slices.SortStableFunc(line.points, func(a, b lineMark) int {
@@ -177,7 +186,7 @@ func drawLines(s *source) *picture {
 		})
 		line.band = len(line.points) > mostBars
 		p.marks = append(p.marks, line)
-		if len(t.series) > 1 {
+		if len(t.series.names) > 1 {
 			out.keys = append(out.keys, line.key())
 		}
 	}
