@@ -4,6 +4,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 
 	"github.com/spf13/pflag"
 
@@ -23,6 +24,16 @@ const RankZero = tracefile.RankZero
 func (p *Program) Open(name string, digest bool) (*Input, error) {
 	p.limits().Use(name)
 	return tracefile.OpenInput(name, tracefile.Options{Stdin: p.Stdin, Digest: digest, Context: p.Context()})
+}
+
+// ReadFile reads the named input, "-" for standard input, up to a byte more than limit: its parser refuses that.
+func (p *Program) ReadFile(name string, limit int64) ([]byte, error) {
+	in, err := p.Open(name, false)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(io.LimitReader(in.Reader, limit+1))
 }
 
 // TotalSize returns the stored (compressed) size of the inputs in bytes, -1 if it is unknown.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/dataset"
 )
 
@@ -21,8 +22,8 @@ func (p *publication) decide() error {
 		}
 	}
 	slices.SortFunc(found, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.digest, b.digest), cmp.Compare(a.input.Path,
-			b.input.Path))
+		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.digest, b.digest),
+			cmp.Compare(a.input.Path, b.input.Path))
 	})
 	published := make(map[string][]*dataset.Row) // by content
 	if p.before != nil {
@@ -78,9 +79,9 @@ func (p *publication) published(c *candidate, rows []*dataset.Row) (same *datase
 func (p *publication) known(c *candidate, same *dataset.Row) {
 	switch {
 	case isOf(same.Trace, c.base):
-		c.row, c.status = *same, Unchanged
+		c.row, c.status = *same, batch.Unchanged
 	case p.o.SkipExisting:
-		c.row, c.status = *same, Skipped
+		c.row, c.status = *same, batch.Skipped
 	default:
 		c.fail(fmt.Errorf("%s: the set has the same trace as %s; omit it, or use --skip-existing", c.input.Path,
 			same.Trace))
@@ -97,7 +98,7 @@ func (p *publication) duplicate(c *candidate, others []*candidate) error {
 		if !equal {
 			continue
 		}
-		if c.status = Skipped; !p.o.SkipExisting {
+		if c.status = batch.Skipped; !p.o.SkipExisting {
 			c.fail(fmt.Errorf("%s: the same trace as %s; omit one of them, or use --skip-existing", c.input.Path,
 				other.input.Path))
 		}
@@ -123,26 +124,25 @@ func (p *publication) name(fresh []*candidate) {
 	for i, c := range fresh {
 		switch {
 		case taken[c.base] && p.o.Replace && sharing[c.base] == 1:
-			c.row.Trace, c.status = c.base, Replaced
+			c.row.Trace, c.status = c.base, batch.Replaced
 		case taken[c.base]:
 			c.fail(fmt.Errorf("%s: the set has another trace called %s; replace it with --replace, or name this one "+
-				"with "+
-				"--name", c.input.Path, c.base))
+				"with --name", c.input.Path, c.base))
 		case i > 0 && fresh[i-1].base == c.base:
 			later = append(later, c)
 		default:
-			c.row.Trace, c.status = c.base, Added
+			c.row.Trace, c.status = c.base, batch.Added
 		}
 	}
 	for _, c := range fresh {
-		taken[c.row.Trace] = taken[c.row.Trace] || c.status == Added
+		taken[c.row.Trace] = taken[c.row.Trace] || c.status == batch.Added
 	}
 	for _, c := range later {
 		n := 2
 		for taken[numbered(c.base, n)] {
 			n++
 		}
-		c.row.Trace, c.status = numbered(c.base, n), Added
+		c.row.Trace, c.status = numbered(c.base, n), batch.Added
 		taken[c.row.Trace] = true
 	}
 }
@@ -153,9 +153,9 @@ func (p *publication) settle() error {
 	own := make(map[string]*candidate) // by trace
 	for _, c := range p.traces {
 		switch c.status {
-		case Added, Replaced:
+		case batch.Added, batch.Replaced:
 			own[c.row.Trace] = c
-		case Unchanged:
+		case batch.Unchanged:
 		default:
 			continue
 		}

@@ -19,7 +19,6 @@ import (
 type Input struct {
 	Path  string
 	Given bool // the user named it; otherwise it was found in a folder
-	Files int  // of the trace, as far as their names show
 }
 
 // finder finds the inputs.
@@ -35,7 +34,7 @@ type finder struct {
 	seen  map[string]bool // resolved paths of the files found
 }
 
-// Find returns the inputs that the arguments name, sorted by path: files, the traces in folders and below, and those
+// find returns the inputs that the arguments name, sorted by path: files, the traces in folders and below, and those
 // that match a pattern. Hidden files and folders, and the set's folder, are skipped. A link is followed if it was
 // named, or if it leads to a file in the named folders. include and exclude are patterns of base names or of paths
 // relative to the named folder; they apply to files in folders.
@@ -61,7 +60,7 @@ func (o *Options) find() ([]Input, error) {
 		info, err := os.Stat(name)
 		switch {
 		case err != nil, !info.IsDir(): // opening it reports the error, or finds the files of its ranks
-			f.add(name, true, 1)
+			f.add(name, true)
 		case f.skip != nil && os.SameFile(info, f.skip):
 			return nil, fmt.Errorf("%s: expected traces to add, found the set itself", name)
 		default:
@@ -97,7 +96,7 @@ func expand(args []string) ([]string, error) {
 }
 
 // add adds an input unless it was found already.
-func (f *finder) add(name string, given bool, files int) {
+func (f *finder) add(name string, given bool) {
 	key, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		key = filepath.Clean(name)
@@ -107,7 +106,7 @@ func (f *finder) add(name string, given bool, files int) {
 	}
 	if !f.seen[key] {
 		f.seen[key] = true
-		f.found = append(f.found, Input{Path: name, Given: given, Files: files})
+		f.found = append(f.found, Input{Path: name, Given: given})
 	}
 }
 
@@ -121,10 +120,12 @@ func (f *finder) folder(name, relative string) error {
 		return err
 	}
 	var files, folders []string
+	visible := 0
 	for _, e := range entries {
 		if e.Name()[0] == '.' {
 			continue
 		}
+		visible++
 		full, below := filepath.Join(name, e.Name()), path.Join(relative, e.Name())
 		switch info, err := f.target(full, e); {
 		case err != nil:
@@ -139,12 +140,11 @@ func (f *finder) folder(name, relative string) error {
 		}
 	}
 	traces := tracefile.DistinctTraces(f.formats, files, f.from)
-	switch {
-	case len(traces) == 1 && len(files) > 1 && len(folders) == 0 && f.isTrace(name, files):
-		f.add(name, relative == "", len(files))
-	default:
+	if len(traces) == 1 && len(files) > 1 && len(files) == visible { // the folder names the trace
+		f.add(name, relative == "")
+	} else {
 		for _, trace := range traces {
-			f.add(trace, false, 1)
+			f.add(trace, false)
 		}
 	}
 	for _, folder := range folders {
@@ -153,19 +153,6 @@ func (f *finder) folder(name, relative string) error {
 		}
 	}
 	return nil
-}
-
-// isTrace reports whether the files, all that are selected in a folder, are all of its files that are not hidden, so
-// that the folder names the trace.
-func (f *finder) isTrace(folder string, files []string) bool {
-	entries, err := os.ReadDir(folder)
-	visible := 0
-	for _, e := range entries {
-		if e.Name()[0] != '.' {
-			visible++
-		}
-	}
-	return err == nil && visible == len(files)
 }
 
 // target returns what an entry of a folder is, nil for a link that is not followed.

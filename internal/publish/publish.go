@@ -12,10 +12,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/dataset"
-	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -60,32 +59,23 @@ type Options struct {
 type Converter interface {
 	// Detect returns the name of the format of an input, "" if it is no trace.
 	Detect(name string) (string, error)
-	// Digest returns the digests of the files of an input, as its provenance has them.
-	Digest(name string) ([]dag.Input, error)
-	// Convert writes the trace of an input to a store, and returns the digests of the files of the input.
-	Convert(name, store string) ([]dag.Input, error)
+	// Digest returns the digest of the files of an input; see [origin.Digest].
+	Digest(name string) (string, error)
+	// Convert writes the trace of an input to a store, and returns the digest of the files of the input.
+	Convert(name, store string) (digest string, err error)
 	// Progress counts bytes of inputs that are done without Convert.
 	Progress(n int64)
 }
 
-// Status is what became of an input.
-type Status string
-
-// The statuses.
-const (
-	Added     Status = "added"
-	Replaced  Status = "replaced"
-	Unchanged Status = "unchanged"
-	Skipped   Status = "skipped" // its trace is in the set under another name
-	Failed    Status = "failed"
-	NoTrace   Status = "no trace" // a file in a folder that is in no known format
-)
+// NoTrace is the status of a file in a folder that is in no known format. The trace of a skipped input is in the set
+// under another name.
+const NoTrace batch.Status = "no trace"
 
 // Outcome is the outcome for an input.
 type Outcome struct {
 	Input  string
 	SHA256 string // of the input
-	Status Status
+	Status batch.Status
 	Path   string // of its store in the set
 	Size   int64  // of the files of the input in bytes
 	Stored int64  // of the store in bytes; 0 if there is none
@@ -156,8 +146,7 @@ type publication struct {
 
 	before  *Published // the set as published; nil if it is new
 	meta    *dataset.Metadata
-	keys    []string // of the partition
-	inputs  []Input
+	keys    []string     // of the partition
 	traces  []*candidate // by input
 	rows    []dataset.Row
 	removed []string // names of traces
@@ -173,11 +162,11 @@ type candidate struct {
 	digest string // of its files
 	store  string // the converted trace; "": not converted
 	row    dataset.Row
-	status Status
+	status batch.Status
 	err    error
 }
 
-func (c *candidate) fail(err error) { c.status, c.err = Failed, err }
+func (c *candidate) fail(err error) { c.status, c.err = batch.Failed, err }
 
 // run changes the set, which is locked.
 func (p *publication) run() (*Result, error) {
@@ -192,8 +181,8 @@ func (p *publication) run() (*Result, error) {
 	}
 	if p.o.AllOrNothing && p.failed() != nil {
 		for _, c := range p.traces {
-			if c.status == Added || c.status == Replaced {
-				c.status = Skipped
+			if c.status == batch.Added || c.status == batch.Replaced {
+				c.status = batch.Skipped
 			}
 		}
 		p.report()
@@ -212,12 +201,12 @@ func (p *publication) plan() (*Result, error) {
 	if err := p.open(); err != nil {
 		return nil, err
 	}
-	err := p.each(func(_ int, c *candidate) {
+	err := p.each(func(c *candidate) {
 		if c.status == "" {
 			p.knownInput(c)
 		}
 		if c.status == "" {
-			c.status = Added
+			c.status = batch.Added
 		}
 	})
 	if err != nil {
@@ -225,7 +214,7 @@ func (p *publication) plan() (*Result, error) {
 	}
 	p.removed = p.o.Remove
 	p.result.Changed = len(p.removed) > 0 ||
-		slices.ContainsFunc(p.traces, func(c *candidate) bool { return c.status == Added })
+		slices.ContainsFunc(p.traces, func(c *candidate) bool { return c.status == batch.Added })
 	p.report()
 	return &p.result, p.failed()
 }
@@ -245,13 +234,14 @@ func (p *publication) open() (err error) {
 	case p.before != nil && len(p.before.Rows) > 0:
 		p.keys = partitionOf(p.before.Rows[0].Path)
 	}
-	if p.inputs, err = p.o.find(); err != nil {
+	inputs, err := p.o.find()
+	if err != nil {
 		return err
 	}
-	if p.o.Name != "" && len(p.inputs) != 1 {
-		return fmt.Errorf("--name is for one input, found %d", len(p.inputs))
+	if p.o.Name != "" && len(inputs) != 1 {
+		return fmt.Errorf("--name is for one input, found %d", len(inputs))
 	}
-	for _, in := range p.inputs {
+	for _, in := range inputs {
 		c := &candidate{input: in, base: p.o.Name}
 		if c.base == "" {
 			c.base = NameOf(baseName(p.o.Formats, in.Path))
@@ -267,7 +257,7 @@ func (p *publication) open() (err error) {
 }
 
 // each calls do with the inputs, up to Options.Jobs of them concurrently. It finds those that are no traces.
-func (p *publication) each(do func(i int, c *candidate)) error {
+func (p *publication) each(do func(c *candidate)) error {
 	return par.EachOn(p.o.Jobs, len(p.traces), func(i int) error {
 		if err := par.Interrupted(p.o.Context); err != nil {
 			return err
@@ -289,7 +279,7 @@ func (p *publication) each(do func(i int, c *candidate)) error {
 			c.status = NoTrace
 			p.o.Explain("%s: no trace in a known format", c.input.Path)
 		}
-		if do(i, c); c.store == "" {
+		if do(c); c.store == "" {
 			p.o.Progress(c.size)
 		}
 		return nil
@@ -303,7 +293,7 @@ func (p *publication) convert() error {
 		return err
 	}
 	var number atomic.Int64
-	return p.each(func(_ int, c *candidate) {
+	return p.each(func(c *candidate) {
 		if c.status != "" {
 			return
 		}
@@ -314,12 +304,11 @@ func (p *publication) convert() error {
 		}
 		// numbers, as inputs may have long names
 		c.store = filepath.Join(work, fmt.Sprintf("%06d.parquet", number.Add(1)))
-		inputs, err := p.o.Convert(c.input.Path, c.store)
-		if err != nil {
+		var err error
+		if c.digest, err = p.o.Convert(c.input.Path, c.store); err != nil {
 			c.fail(err)
 			return
 		}
-		c.digest = origin.Digest(inputs)
 		row, err := describe(c.store)
 		if err != nil {
 			c.fail(err)
@@ -339,14 +328,13 @@ func (p *publication) knownInput(c *candidate) {
 	if p.before == nil {
 		return
 	}
-	inputs, err := p.o.Digest(c.input.Path)
-	if err != nil {
+	var err error
+	if c.digest, err = p.o.Digest(c.input.Path); err != nil {
 		c.fail(err)
 		return
 	}
-	c.digest = origin.Digest(inputs)
 	if row := p.before.madeFrom(c.digest, c.base); row != nil {
-		c.row, c.status = *row, Unchanged
+		c.row, c.status = *row, batch.Unchanged
 	}
 }
 
@@ -354,7 +342,7 @@ func (p *publication) knownInput(c *candidate) {
 func (p *publication) failed() error {
 	n := 0
 	for _, c := range p.traces {
-		if c.status == Failed {
+		if c.status == batch.Failed {
 			n++
 		}
 	}
@@ -368,7 +356,7 @@ func (p *publication) failed() error {
 func (p *publication) report() {
 	for _, c := range p.traces {
 		outcome := Outcome{Input: c.input.Path, SHA256: c.digest, Status: c.status, Size: c.size, Err: c.err}
-		if c.status != Failed && c.status != NoTrace {
+		if c.status != batch.Failed && c.status != NoTrace {
 			outcome.Path, outcome.Stored = c.row.Path, c.row.Bytes
 		}
 		p.result.Outcomes = append(p.result.Outcomes, outcome)

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/tracefile"
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/dataset"
 )
 
@@ -30,27 +31,27 @@ func (readWrite) Detect(name string) (string, error) {
 	return f.Name, nil
 }
 
-func (readWrite) Digest(name string) ([]dag.Input, error) {
+func (readWrite) Digest(name string) (string, error) {
 	_, sum, err := digestFile(name)
-	return []dag.Input{{Name: filepath.Base(name), SHA256: sum}}, err
+	return sum, err
 }
 
-func (c readWrite) Convert(name, path string) ([]dag.Input, error) {
-	inputs, err := c.Digest(name)
-	if err != nil {
-		return nil, err
+func (c readWrite) Convert(name, path string) (digest string, err error) {
+	if digest, err = c.Digest(name); err != nil {
+		return "", err
 	}
 	t, err := formats.Read(name, formats.Options{})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	t.Provenance = append(t.Provenance, dag.Provenance{Program: "test", Version: "1", Inputs: inputs,
-		Command: []string{"test", filepath.Base(name)}})
+	t.Provenance = append(t.Provenance, dag.Provenance{Program: "test", Version: "1",
+		Inputs: []dag.Input{{Name: filepath.Base(name), SHA256: digest}}, Command: []string{"test",
+			filepath.Base(name)}})
 	out, err := os.Create(path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return inputs, errors.Join(store.Write(out, t), out.Close())
+	return digest, errors.Join(store.Write(out, t), out.Close())
 }
 
 func (readWrite) Progress(int64) {}
@@ -156,7 +157,7 @@ func findings(t *testing.T, folder string) []Finding {
 	return v.Findings
 }
 
-func names_(rows []dataset.Row) (names []string) {
+func traceNames(rows []dataset.Row) (names []string) {
 	for i := range rows {
 		names = append(names, rows[i].Trace)
 	}
@@ -182,7 +183,7 @@ func TestOrder(t *testing.T) {
 	whole := filepath.Join(dir, "1", "set")
 	mustRun(t, options(t, whole, inputs...))
 	mustVerify(t, whole)
-	if got := names_(catalogueOf(t, whole)); !slices.Equal(got, []string{"t-9", "x", "x-2", "x-3", "y", "z-z"}) {
+	if got := traceNames(catalogueOf(t, whole)); !slices.Equal(got, []string{"t-9", "x", "x-2", "x-3", "y", "z-z"}) {
 		t.Errorf("names %v", got)
 	}
 	backward := filepath.Join(dir, "2", "set")
@@ -226,7 +227,7 @@ func TestIdempotent(t *testing.T) {
 				t.Errorf("%v: changed the set", inputs)
 			}
 			for _, outcome := range again.Outcomes {
-				if outcome.Status != Unchanged {
+				if outcome.Status != batch.Unchanged {
 					t.Errorf("%v: %v", inputs, outcome)
 				}
 			}
@@ -246,7 +247,7 @@ func TestIdempotent(t *testing.T) {
 	store := filepath.Join(set, "traces/workload=goal/trace=a/a.parquet")
 	o := options(t, set, store)
 	o.SkipExisting = true
-	if r := mustRun(t, o); r.Changed || r.Outcomes[0].Status != Unchanged {
+	if r := mustRun(t, o); r.Changed || r.Outcomes[0].Status != batch.Unchanged {
 		t.Errorf("a store of the set: %+v", r)
 	}
 }
@@ -268,7 +269,7 @@ func TestReplaceAndRemove(t *testing.T) {
 	}
 	o := options(t, set, a)
 	o.Replace, o.Bump = true, "auto"
-	if r := mustRun(t, o); r.Outcomes[0].Status != Replaced {
+	if r := mustRun(t, o); r.Outcomes[0].Status != batch.Replaced {
 		t.Errorf("replaced: %+v", r)
 	}
 	mustVerify(t, set)
@@ -280,7 +281,7 @@ func TestReplaceAndRemove(t *testing.T) {
 	o.Remove = []string{"a"}
 	mustRun(t, o)
 	mustVerify(t, set)
-	if got := names_(catalogueOf(t, set)); !slices.Equal(got, []string{"b"}) {
+	if got := traceNames(catalogueOf(t, set)); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("names %v", got)
 	}
 	if _, err := os.Stat(filepath.Join(set, "traces/workload=goal/trace=a")); err == nil {
@@ -297,7 +298,7 @@ func TestDuplicates(t *testing.T) {
 	copied := writeTrace(t, filepath.Join(dir, "sub/copy.goal"), 1)
 	set := filepath.Join(dir, "set")
 	r, err := Run(options(t, set, copied, a))
-	if !errors.Is(err, ErrFailed) || r.Traces != 1 || r.Outcomes[1].Status != Failed {
+	if !errors.Is(err, ErrFailed) || r.Traces != 1 || r.Outcomes[1].Status != batch.Failed {
 		t.Errorf("two inputs with one trace: %v, %+v", err, r)
 	}
 	mustVerify(t, set)
@@ -306,7 +307,7 @@ func TestDuplicates(t *testing.T) {
 		t.Errorf("a trace of the set by another name: %v, %+v", err, r)
 	}
 	o.SkipExisting = true
-	if r := mustRun(t, o); r.Outcomes[0].Status != Skipped {
+	if r := mustRun(t, o); r.Outcomes[0].Status != batch.Skipped {
 		t.Errorf("skipped: %+v", r)
 	}
 }
@@ -330,7 +331,7 @@ func TestFailures(t *testing.T) {
 	if !errors.Is(err, ErrFailed) || r.Traces != 1 {
 		t.Errorf("one bad input: %v, %+v", err, r)
 	}
-	want := []Status{Added, Failed, NoTrace}
+	want := []batch.Status{batch.Added, batch.Failed, NoTrace}
 	for i, outcome := range r.Outcomes {
 		if outcome.Status != want[i] {
 			t.Errorf("%s: found %s, expected %s", outcome.Input, outcome.Status, want[i])
@@ -339,7 +340,7 @@ func TestFailures(t *testing.T) {
 	mustVerify(t, set)
 	o = options(t, set, filepath.Join(dir, "raw"))
 	o.Exclude, o.Strict = []string{"bad*"}, true
-	if r, err := Run(o); !errors.Is(err, ErrFailed) || r.Outcomes[1].Status != Failed {
+	if r, err := Run(o); !errors.Is(err, ErrFailed) || r.Outcomes[1].Status != batch.Failed {
 		t.Errorf("strict: %v, %+v", err, r)
 	}
 	o.Exclude = []string{"bad*", "*.txt"}

@@ -24,9 +24,8 @@ import (
 type Published struct {
 	Folder   string
 	Meta     *dataset.Metadata
-	Rows     []dataset.Row  // of the catalogue, sorted by trace
-	Files    []dataset.File // of SHA256SUMS
-	Identity string         // SHA-256 of SHA256SUMS in hexadecimal
+	Rows     []dataset.Row // of the catalogue, sorted by trace
+	Identity string        // SHA-256 of SHA256SUMS in hexadecimal
 }
 
 // IsSet reports whether the folder is that of a set: it has a catalogue or a manifest.
@@ -53,7 +52,7 @@ func open(folder string) (*Published, error) {
 	default:
 		p.Identity = hexDigest(manifest)
 	}
-	if p.Files, err = dataset.ParseManifest(filepath.Join(folder, dataset.ManifestName), manifest); err != nil {
+	if _, err := dataset.ParseManifest(filepath.Join(folder, dataset.ManifestName), manifest); err != nil {
 		return nil, err
 	}
 	if p.Rows, err = Catalogue(folder); err != nil {
@@ -85,8 +84,7 @@ func Catalogue(folder string) ([]dataset.Row, error) {
 			return nil, fmt.Errorf("%s: row %d: expected a path inside the set, found %.200q", name, i, r.Path)
 		case i > 0 && rows[i-1].Trace >= r.Trace:
 			return nil, fmt.Errorf("%s: row %d: expected traces in ascending order, found %q after %q", name, i,
-				r.Trace,
-				rows[i-1].Trace)
+				r.Trace, rows[i-1].Trace)
 		}
 	}
 	return rows, nil

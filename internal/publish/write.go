@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/formats/store"
+	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/dataset"
 )
 
@@ -119,9 +120,9 @@ func (p *publication) change() string {
 	}
 	for _, c := range p.traces {
 		switch c.status {
-		case Replaced:
+		case batch.Replaced:
 			return "major"
-		case Added:
+		case batch.Added:
 			change = "minor"
 		}
 	}
@@ -145,19 +146,18 @@ func (p *publication) suggest() {
 
 // stageStores stages the stores of new traces and of those whose path changes. It adds the paths of files that go.
 func (p *publication) stageStores(removed *[]string) error {
+	staged := make(map[string]bool)
 	for _, c := range p.traces {
-		if c.status != Added && c.status != Replaced {
+		if c.status != batch.Added && c.status != batch.Replaced {
 			continue
 		}
 		if err := moveTo(c.store, p.set.staged(c.row.Path)); err != nil {
 			return err
 		}
-		p.result.Changed = true
+		staged[c.row.Path], p.result.Changed = true, true
 	}
 	for _, paths := range p.moved() {
-		if c := slices.IndexFunc(p.traces, func(c *candidate) bool {
-			return c.status == Replaced && c.row.Path == paths[1]
-		}); c < 0 {
+		if !staged[paths[1]] { // not replaced
 			if err := copyTo(p.before.path(paths[0]), p.set.staged(paths[1])); err != nil {
 				return err
 			}
@@ -286,8 +286,7 @@ func (p *publication) stageChanged(path string, data []byte) (dataset.File, erro
 	}
 	if now != nil && p.before == nil && path != dataset.LicenseName && !bytes.Contains(now, []byte("<!-- mine -->")) {
 		return file, fmt.Errorf("%s: expected a new set, found a file of this name that is not of a set; move it, or "+
-			"use "+
-			"another folder", filepath.Join(p.o.Folder, path))
+			"use another folder", filepath.Join(p.o.Folder, path))
 	}
 	p.result.Changed = true
 	return file, p.set.stage(path, data)

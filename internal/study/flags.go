@@ -142,7 +142,7 @@ func (f *Flags) Run(p *cli.Program, r Runner, args []string, threads int, out Ou
 	if err := f.check(args); err != nil {
 		return err
 	}
-	text, err := f.read(p)
+	text, err := p.ReadFile(f.File, grid.MaxSize)
 	if err != nil {
 		return err
 	}
@@ -228,16 +228,6 @@ func (f *Flags) check(args []string) error {
 		return cli.Usagef("--at-most needs --slurm or --kubernetes")
 	}
 	return nil
-}
-
-// read reads the study file.
-func (f *Flags) read(p *cli.Program) ([]byte, error) {
-	in, err := p.Open(f.File, false)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(io.LimitReader(in.Reader, grid.MaxSize+1))
 }
 
 // list prints a line per run.

@@ -3,6 +3,8 @@
 package traceconv
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/tracefile"
@@ -142,10 +143,10 @@ func (s *publishing) asked(cmd *cobra.Command) (bool, error) {
 }
 
 // metadata returns the metadata of the file and the flags.
-func (s *publishing) metadata(cmd *cobra.Command) (*dataset.Metadata, error) {
+func (c *conversion) metadata(s *publishing, cmd *cobra.Command) (*dataset.Metadata, error) {
 	m := &dataset.Metadata{}
 	if s.meta != "" {
-		text, err := readSmall(s.meta, maxMetadata)
+		text, err := c.p.ReadFile(s.meta, dataset.MaxMetadataSize)
 		if err != nil {
 			return nil, err
 		}
@@ -184,23 +185,6 @@ func (s *publishing) metadata(cmd *cobra.Command) (*dataset.Metadata, error) {
 	return m, nil
 }
 
-// maxMetadata is the largest size of a metadata file in bytes.
-const maxMetadata = 64 << 20
-
-// readSmall reads a file of at most limit bytes.
-func readSmall(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = format.FileErrorf(name, "expected at most %d bytes, found more", limit)
-	}
-	return text, err
-}
-
 // publish publishes the inputs. c converts them.
 func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, jobs int) error {
 	if s.template {
@@ -211,7 +195,7 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 		return err
 	}
 	var err error
-	if o.Metadata, err = s.metadata(cmd); err != nil {
+	if o.Metadata, err = c.metadata(s, cmd); err != nil {
 		return err
 	}
 	if o.Today, err = today(os.Getenv("SOURCE_DATE_EPOCH"), time.Now); err != nil {
@@ -226,7 +210,7 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 	o.Warn, o.Info, o.Explain, o.OnStop = c.p.Warn, c.p.Info, c.p.Explain, c.p.OnStop
 	origin.Mark(cmd.Flag("title"), false)
 	c.retitle, c.publishing = false, true
-	progress := c.p.Progress("publishing", totalSize(args), "B")
+	progress := c.p.Progress("publishing", c.p.TotalSize(args), "B")
 	by := &converter{conversion: c, progress: progress, done: make(map[string]*converted)}
 	o.Converter = by
 	result, err := publish.Run(o)
@@ -291,19 +275,6 @@ func today(epoch string, now func() time.Time) (string, error) {
 	return at.UTC().Format(time.DateOnly), nil
 }
 
-// totalSize returns the size of the inputs in bytes, -1 if there are folders or patterns.
-func totalSize(args []string) int64 {
-	total := int64(0)
-	for _, name := range args {
-		info, err := os.Stat(name)
-		if err != nil || !info.Mode().IsRegular() {
-			return -1
-		}
-		total += info.Size()
-	}
-	return total
-}
-
 // finish prints the outcome.
 func (c *converter) finish(r *publish.Result, err error) error {
 	var metadata *publish.MetadataError
@@ -334,7 +305,7 @@ func (c *converter) finish(r *publish.Result, err error) error {
 		}
 	}
 	more := ""
-	switch others := countStatus(entries, batch.Status(publish.NoTrace)); {
+	switch others := countStatus(entries, publish.NoTrace); {
 	case others == 1:
 		more = "; 1 other file is no trace"
 	case others > 1:
@@ -390,7 +361,7 @@ func (c *converter) begin(name string) *converted {
 
 // entryOf returns the entry of an input in the report.
 func (c *converter) entryOf(o *publish.Outcome) batch.Entry {
-	e := batch.Entry{Input: o.Input, SHA256: o.SHA256, Status: batch.Status(o.Status), Output: o.Path, Read: o.Size,
+	e := batch.Entry{Input: o.Input, SHA256: o.SHA256, Status: o.Status, Output: o.Path, Read: o.Size,
 		Written: o.Stored}
 	if record := c.done[o.Input]; record != nil {
 		e.Warnings, e.Seconds = record.all, record.seconds
@@ -410,64 +381,62 @@ func (c *converter) Detect(name string) (string, error) {
 	return f.Name, nil
 }
 
-// Digest returns the digests of the files of an input.
-func (c *converter) Digest(name string) ([]dag.Input, error) {
+// Digest returns the digest of the files of an input.
+func (c *converter) Digest(name string) (string, error) {
 	in, err := tracefile.Open(c.p.Formats, []string{name}, tracefile.Options{From: c.read.From, Context: c.p.Context(),
 		Digest: true})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer in.Close()
 	inputs, err := in.Inputs()
-	return c.p.Named(inputs...), err
+	return origin.Digest(c.p.Named(inputs...)), err
 }
 
 // Convert writes the trace of an input to a store. It copies a store in the newest version whose provenance depends on
 // its trace alone.
-func (c *converter) Convert(name, path string) ([]dag.Input, error) {
+func (c *converter) Convert(name, path string) (digest string, err error) {
 	start, record := time.Now(), c.begin(name)
 	defer func() { record.seconds = time.Since(start).Seconds() }()
-	inputs, err := c.Digest(name)
-	if err != nil {
-		return nil, err
-	}
-	copied, err := c.copyStore(name, path)
-	if err != nil || copied {
-		return inputs, err
+	if digest, err = c.copyStore(name, path); err != nil || digest != "" {
+		return digest, err
 	}
 	to, err := c.p.TargetIn(path, c.storeFormat, *c.write)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	var e batch.Entry
 	own := *c.conversion
-	own.p = c.p.For(name, record.add)
-	return inputs, own.convert([]string{name}, to, c.progress)
+	own.p, own.entry = c.p.For(name, record.add), &e
+	err = own.convert([]string{name}, to, c.progress)
+	return e.SHA256, err
 }
 
-// copyStore copies the input if it is a store that need not be written again. It reports whether it did.
-func (c *converter) copyStore(name, path string) (bool, error) {
+// copyStore copies the input if it is a store that need not be written again, and returns its digest, otherwise "".
+func (c *converter) copyStore(name, path string) (digest string, err error) {
 	if c.edit != nil || c.lowers || c.read.Lenient {
-		return false, nil
+		return "", nil
 	}
 	from, err := os.Open(name)
 	if err != nil {
-		return false, nil // a trace of many files, perhaps
+		return "", nil // a trace of many files, perhaps
 	}
 	defer from.Close()
 	info, err := from.Stat()
 	if err != nil || !info.Mode().IsRegular() || !isNormal(from, info.Size(), name) {
-		return false, nil
+		return "", nil
 	}
 	to, err := os.Create(path)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	_, err = io.Copy(to, from)
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, sum), from)
 	if err == nil && !c.p.NoSync() {
 		err = disk.Supported(to.Sync())
 	}
 	c.progress.Add(info.Size())
-	return true, errors.Join(err, to.Close())
+	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, to.Close())
 }
 
 // isNormal reports whether a file is an intact store in the newest version with provenance in the form of this version.
