@@ -11,7 +11,7 @@ type Sharing uint8
 
 // The choices.
 const (
-	ShareAmongJobs Sharing = iota // if ranks of several jobs use the same NIC of a node
+	ShareAmongJobs Sharing = iota // if a node has ranks of several jobs, unless these use NICs of their own
 	ShareAlways                   // if a node has several ranks
 	ShareNever
 )
@@ -35,7 +35,7 @@ func (e *Env) SharesNICs(s dag.Source) (bool, error) {
 	if choice == ShareAlways || !several {
 		return several, nil
 	}
-	users := nicUsers{}
+	users := nicUsers{nics: map[[2]int32]int32{}, any: map[int32]int32{}, jobs: map[int32]int32{}}
 	read := s.NewReader(dag.All)
 	for _, b := range h.Batches {
 		batch, err := read.Ranks(b)
@@ -48,23 +48,44 @@ func (e *Env) SharesNICs(s dag.Source) (bool, error) {
 			}
 		}
 	}
-	return false, nil
+	return users.together && !users.apart, nil
 }
 
-// nicUsers is the job that uses each NIC of nodes.
-type nicUsers map[[2]int32]int32
+// nicUsers is which jobs use nodes and their NICs.
+type nicUsers struct {
+	nics map[[2]int32]int32 // by node and NIC: its job
+	any  map[int32]int32    // by node: a job that uses its NICs
+	jobs map[int32]int32    // by node: a job with ranks there
+
+	together bool // several jobs have ranks on a node
+	apart    bool // several jobs use NICs of a node
+}
 
 // add adds a rank on a node. It reports whether another job uses one of its NICs.
-func (u nicUsers) add(node int32, r *dag.Rank) bool {
+func (u *nicUsers) add(node int32, r *dag.Rank) bool {
+	differs := func(jobs map[int32]int32, job int32) bool {
+		other, used := jobs[node]
+		jobs[node] = job
+		return used && other != job
+	}
+	lastJob, lastNIC := int32(-1), int32(-1) // of the last use
 	for i, kind := range r.Kind {
-		if kind != dag.Send && kind != dag.Recv && kind != dag.Coll && kind != dag.IO {
+		job := r.Job.At(i)
+		if i == 0 {
+			u.together = differs(u.jobs, job) || u.together
+		}
+		number := r.NIC.At(i)
+		if kind != dag.Send && kind != dag.Recv && kind != dag.Coll && kind != dag.IO ||
+			job == lastJob && number == lastNIC {
 			continue
 		}
-		nic, job := [2]int32{node, r.NIC.At(i)}, r.Job.At(i)
-		if other, used := u[nic]; used && other != job {
+		lastJob, lastNIC = job, number
+		u.apart = differs(u.any, job) || u.apart
+		nic := [2]int32{node, number}
+		if other, used := u.nics[nic]; used && other != job {
 			return true
 		}
-		u[nic] = job
+		u.nics[nic] = job
 	}
 	return false
 }

@@ -3,6 +3,7 @@
 package jobs
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -51,6 +52,18 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "mapping", placements)
 	f.flags.IntVar(&f.nodes, "nodes", 0, "number of nodes (default: as needed)")
 	f.flags.IntVar(&f.cores, "cores-per-node", 1, "largest number of ranks per node")
+	f.flags.Func("nodes-share-nic", "share the NICs of a node among its ranks: `WHEN` auto (if these are of several "+
+		"jobs), true or false (default auto)", func(text string) error {
+		if f.ShareNIC = nil; text == "auto" {
+			return nil
+		}
+		share, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("expected auto, true or false")
+		}
+		f.ShareNIC = &share
+		return nil
+	})
 	f.flags.BoolFunc("share-nic", "share the NICs of a node among its ranks; =false gives each rank its own "+
 		"(default: share among jobs)", func(text string) error {
 		share, err := strconv.ParseBool(text)

@@ -123,6 +123,11 @@ func TestSharesNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	three, err := compose.SeparateNICs(context.Background(), together(t, []int32{0, 0, 0}, ring(1), compute(), ring(1)),
+		[]compose.Job{{Trace: ring(1)}, {Trace: compute()}, {Trace: ring(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		what    string
 		trace   *dag.Trace
@@ -135,7 +140,9 @@ func TestSharesNICs(t *testing.T) {
 		{"jobs with separate NICs", separate, sim.ShareAlways, true},
 		{"jobs on their own nodes", together(t, []int32{0, 8}, ring(1), ring(1)), sim.ShareAmongJobs, false},
 		{"jobs on their own nodes", together(t, []int32{0, 8}, ring(1), ring(1)), sim.ShareAlways, false},
-		{"a job without messages", together(t, []int32{0, 0}, ring(1), compute()), sim.ShareAmongJobs, false},
+		{"a job without messages", together(t, []int32{0, 0}, ring(1), compute()), sim.ShareAmongJobs, true},
+		{"a job without messages", together(t, []int32{0, 0}, ring(1), compute()), sim.ShareNever, false},
+		{"jobs with separate NICs, and one without messages", three, sim.ShareAmongJobs, false},
 		{"one job with two ranks per node", single, sim.ShareAmongJobs, false},
 		{"one job with two ranks per node", single, sim.ShareAlways, true},
 		{"no nodes", ring(1), sim.ShareAlways, false},

@@ -1,8 +1,10 @@
 package loggops
 
 import (
+	"cmp"
 	"io"
 	"math"
+	"math/big"
 	"os"
 	"sync/atomic"
 
@@ -65,6 +67,22 @@ func (b *backend) Params() param.Set {
 			"without unit in ns/B").Sweep(),
 		param.RateIn(&p.OPerByte, "ns/B", "O", "processor time per byte; without unit in ns/B").Sweep(),
 		param.Size(&p.S, "S", "largest eager message; larger ones wait for their receive").Sweep(),
+		param.Func("rate", "local-rate", "gap per byte between ranks that share the NICs of their node; without unit "+
+			"in ns/B", func(text string) error {
+			r, err := units.ParseRate(text, "ns/B")
+			if err == nil {
+				p.LocalPerByte = cmp.Or(r.PerByte(), new(big.Rat))
+			}
+			return err
+		}).Default("as --G"),
+		param.Func("time", "local-latency", "latency between ranks that share the NICs of their node; without unit "+
+			"in ns", func(text string) error {
+			t, err := units.ParseTime(text, dag.Nanosecond)
+			if err == nil {
+				p.LocalLatency = &t
+			}
+			return err
+		}).Default("as --L"),
 		param.File(&b.noiseFile, "noise-trace", "operating-system noise; each line has a start and a length in ns"),
 		param.Bool(&b.coscheduled, "noise-cosched", "apply the noise to all ranks at the same time"),
 		param.Int(&b.seed, "seed", "seed of random choices"),

@@ -21,11 +21,15 @@ type Params struct {
 	GPerByte *big.Rat // G: gap per byte of a NIC in picoseconds, the inverse of its bandwidth
 	OPerByte *big.Rat // O: processor time per byte in picoseconds
 	S        int64    // largest eager message in bytes
+
+	// Messages between ranks that share the NICs of their node, strict only.
+	LocalLatency *dag.Time // nil: L
+	LocalPerByte *big.Rat  // picoseconds per byte; nil: GPerByte
 }
 
 // values returns the parameters for results.
 func (p Params) values() sim.Values {
-	return sim.Values{
+	values := sim.Values{
 		{Name: "L_ps", Value: int64(p.L)},
 		{Name: "o_ps", Value: int64(p.Overhead)},
 		{Name: "g_ps", Value: int64(p.Gap)},
@@ -33,13 +37,27 @@ func (p Params) values() sim.Values {
 		{Name: "O_ps_per_byte", Value: decimal(p.OPerByte)},
 		{Name: "S_bytes", Value: p.S},
 	}
+	if p.LocalLatency != nil {
+		values = append(values, sim.Value{Name: "local_latency_ps", Value: int64(*p.LocalLatency)})
+	}
+	if p.LocalPerByte != nil {
+		values = append(values, sim.Value{Name: "local_ps_per_byte", Value: decimal(p.LocalPerByte)})
+	}
+	return values
 }
 
 // String returns the parameters with their units.
 func (p Params) String() string {
 	nano := big.NewRat(1, int64(dag.Nanosecond))
-	return fmt.Sprintf("L=%v o=%v g=%v G=%sns/B O=%sns/B S=%dB", p.L, p.Overhead, p.Gap,
+	text := fmt.Sprintf("L=%v o=%v g=%v G=%sns/B O=%sns/B S=%dB", p.L, p.Overhead, p.Gap,
 		decimal(new(big.Rat).Mul(p.GPerByte, nano)), decimal(new(big.Rat).Mul(p.OPerByte, nano)), p.S)
+	if p.LocalLatency != nil {
+		text += fmt.Sprintf(" local-latency=%v", *p.LocalLatency)
+	}
+	if p.LocalPerByte != nil {
+		text += fmt.Sprintf(" local-rate=%sns/B", decimal(new(big.Rat).Mul(p.LocalPerByte, nano)))
+	}
+	return text
 }
 
 // decimal returns r as a decimal number, exact up to nine decimals.
@@ -127,11 +145,16 @@ func ParseModel(name string) (Model, error) {
 
 // Check returns an error if model m does not support the parameters.
 func (p Params) Check(m Model) error {
+	local := p.LocalLatency != nil || p.LocalPerByte != nil
 	if m == Strict {
-		if p.L < 0 || p.Overhead < 0 || p.Gap < 0 || p.S < 0 || p.GPerByte.Sign() < 0 || p.OPerByte.Sign() < 0 {
+		if p.L < 0 || p.Overhead < 0 || p.Gap < 0 || p.S < 0 || p.GPerByte.Sign() < 0 || p.OPerByte.Sign() < 0 ||
+			p.LocalLatency != nil && *p.LocalLatency < 0 {
 			return errors.New("the strict model does not support negative parameters")
 		}
 		return nil
+	}
+	if local {
+		return fmt.Errorf("the %s model has no ranks on one node: use local-rate and local-latency with --model strict", m)
 	}
 	if _, err := p.nanoseconds(m == ATLAHS); err != nil {
 		return fmt.Errorf("the %s model: %w", m, err)

@@ -49,8 +49,11 @@ func (w *wire) Trace(walk *sim.PathWalk, m uint32, leaves bool) (message uint32,
 	n := walk.Counts()
 	size := func(m uint32) uint64 { return max(walk.Op(m).Size, 1) - 1 }
 	bytes := func(m uint32) { // of message m itself
-		n.GBytes += int64(size(m))
-		walk.Step(m, sim.PathBytes, w.perByte.beyondFirst(walk.Op(m).Size), sim.ByNetwork)
+		op := walk.Op(m)
+		if !w.here.ownRate || !w.local(op) {
+			n.GBytes += int64(size(m))
+		}
+		walk.Step(m, sim.PathBytes, w.bytes(op), sim.ByNetwork)
 	}
 	behind := func(m uint32, request bool) { // the time of message m or its request at a NIC
 		if !request {
@@ -61,8 +64,11 @@ func (w *wire) Trace(walk *sim.PathWalk, m uint32, leaves bool) (message uint32,
 		walk.Step(m, sim.PathGap, w.gap, sim.ByNetwork)
 	}
 	latency := func(m uint32) {
-		n.L++
-		walk.Step(m, sim.PathLatency, w.latency, sim.ByNetwork)
+		op := walk.Op(m)
+		if !w.here.ownLatency || !w.local(op) {
+			n.L++
+		}
+		walk.Step(m, sim.PathLatency, w.delay(op), sim.ByNetwork)
 	}
 	if bytes(m); !leaves {
 		for q := w.queues.received[m]; q != 0; q = w.queues.received[m] {

@@ -3,6 +3,7 @@ package loggops
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"testing"
 
@@ -102,6 +103,57 @@ func TestSharedNICs(t *testing.T) {
 	local.Nodes = []int32{0, 0, 0, 0}
 	if r := strictOn(t, local, sim.ShareAmongJobs, p, 1); r.Makespan.Ticks != 2118_000 {
 		t.Errorf("makespan %v within a node", r.Makespan)
+	}
+}
+
+// TestLocalMessages checks messages between ranks that share NICs, by calculations by hand: with o = 10, L = 100, G = 2
+// per byte, a message of 1001 bytes takes 10 + 100 + 2000 + 10 ns, and with a rendezvous 200 more.
+func TestLocalMessages(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Rank(0).Send(1, 1001, 0)
+	b.Rank(1).Recv(0, 1001, 0)
+	job := b.Trace()
+	apart, near := onNodes(t, job, job), onNodes(t, job, job)
+	near.Nodes = []int32{0, 0, 0, 0}
+	rate, none, latency := big.NewRat(500, 1), new(big.Rat), 7*dag.Nanosecond
+	for _, c := range []struct {
+		eager     int64
+		latency   *dag.Time
+		rate      *big.Rat
+		near, far uint64 // makespan in ns
+	}{
+		{1 << 20, nil, nil, 2120, 4125}, // far: the second message waits g + 2000 for the NIC
+		{1 << 20, nil, rate, 620, 4125},
+		{1 << 20, nil, none, 120, 4125},
+		{1 << 20, &latency, nil, 2027, 4125},
+		{1 << 20, &latency, rate, 527, 4125},
+		{0, nil, nil, 2320, 4325},
+		{0, &latency, rate, 541, 4325},
+	} {
+		p := inNanoseconds(100, 10, 5, 2, c.eager)
+		p.LocalLatency, p.LocalPerByte = c.latency, c.rate
+		for _, k := range []struct {
+			trace *dag.Trace
+			want  uint64
+		}{{near, c.near}, {apart, c.far}} {
+			r := strictOn(t, k.trace, sim.ShareAmongJobs, p, 1)
+			if r.Makespan.Ticks != k.want*1000 {
+				t.Errorf("%v: makespan %v, expected %d ns", p, r.Makespan, k.want)
+			}
+			replay, err := newReplay(dag.FromTrace(k.trace), Strict, &sim.Env{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, err := replay.Run(Options{Params: p, Path: true})
+			if err != nil || path.Path.Length() != r.Makespan.Ticks {
+				t.Errorf("%v: critical path %v, error %v, expected the makespan %v", p, path.Path.Length(), err, r.Makespan)
+			}
+		}
+	}
+	p := inNanoseconds(100, 10, 5, 2, 0)
+	p.LocalPerByte = rate
+	if p.Check(Strict) != nil || p.Check(ATLAHS) == nil || p.Check(LogGOPSim) == nil {
+		t.Error("local rates belong to strict only")
 	}
 }
 

@@ -64,6 +64,7 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 type wire struct {
 	latency, gap uint64
 	perByte      perByte
+	here         localWire
 	single       bool    // no rank has more than one NIC, or shares one
 	nics         []int   // by rank: index in free of its first NIC
 	nodes        []int32 // by rank: its node, whose NICs it shares; nil: ranks have NICs of their own
@@ -71,6 +72,14 @@ type wire struct {
 
 	eager  uint64    // size of the largest message that does not wait for its receive
 	queues *nicOrder // nil without a critical path
+}
+
+// localWire is the transfer between ranks that share NICs.
+type localWire struct {
+	latency uint64
+	perByte perByte
+
+	ownLatency, ownRate bool // not those of the network
 }
 
 // nicFree is the time from which a NIC can send, and the time from which it can receive.
@@ -89,6 +98,16 @@ func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
+	here := localWire{latency: uint64(params.L), perByte: perByte,
+		ownLatency: params.LocalLatency != nil, ownRate: params.LocalPerByte != nil}
+	if here.ownLatency {
+		here.latency = uint64(*params.LocalLatency)
+	}
+	if here.ownRate {
+		if here.perByte, err = newPerByte(params.LocalPerByte); err != nil {
+			return nil, err
+		}
+	}
 	var nics []int
 	if nodes == nil {
 		nics, err = p.NICClocks()
@@ -98,7 +117,7 @@ func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte,
+	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, here: here,
 		single: p.NICs <= 1 && nodes == nil, nics: nics, nodes: nodes, free: make([]nicFree, nics[p.Ranks()]),
 		eager: uint64(params.S)}, nil
 }
@@ -106,6 +125,22 @@ func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
 // local reports whether the ranks of a message share their NICs, so that it uses none.
 func (w *wire) local(op *sim.Op) bool {
 	return w.nodes != nil && w.nodes[op.Rank] == w.nodes[op.Peer]
+}
+
+// delay returns the latency of a message, its request or its grant.
+func (w *wire) delay(op *sim.Op) uint64 {
+	if w.local(op) {
+		return w.here.latency
+	}
+	return w.latency
+}
+
+// bytes returns the time of all bytes of a message except the first.
+func (w *wire) bytes(op *sim.Op) uint64 {
+	if w.local(op) {
+		return w.here.perByte.beyondFirst(op.Size)
+	}
+	return w.perByte.beyondFirst(op.Size)
 }
 
 // Lookahead returns the latency, the minimum delay between ranks, or 0 if ranks share NICs.
@@ -125,19 +160,19 @@ func (w *wire) Ordered() bool {
 // Eager sends the message as soon as its NIC is free.
 func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, w.perByte.beyondFirst(op.Size), false), w.latency),
-		eagerArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, w.bytes(op), false), w.delay(op)), eagerArrives, m)
 }
 
 // Request sends a message of one byte, which waits for the NIC like other messages.
 func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, 0, true), w.latency), requestArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, 0, true), w.delay(op)), requestArrives, m)
 }
 
 // Grant sends a reply, which takes L and does not occupy the NIC.
 func (w *wire) Grant(a *sim.Actor, m uint32, t uint64) {
-	a.Schedule(a.Op(m).Rank, later(t, w.latency), grantArrives, m)
+	op := a.Op(m)
+	a.Schedule(op.Rank, later(t, w.delay(op)), grantArrives, m)
 }
 
 // Event handles an arrival.
@@ -150,10 +185,10 @@ func (w *wire) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		a.Announce(m)
 	case grantArrives:
 		op := a.Op(m)
-		bytes := w.perByte.beyondFirst(op.Size)
+		bytes := w.bytes(op)
 		first := w.inject(m, op, a.Now(), bytes, false)
 		a.Sent(m, later(first, bytes))
-		a.Schedule(uint32(op.Peer), later(first, w.latency), dataArrives, m)
+		a.Schedule(uint32(op.Peer), later(first, w.delay(op)), dataArrives, m)
 	case dataArrives:
 		w.deliver(a, m)
 	}
@@ -185,9 +220,9 @@ func later(t, d uint64) uint64 {
 // The receive may not be posted yet, so it cannot select the NIC.
 func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
-	bytes := w.perByte.beyondFirst(op.Size)
+	bytes := w.bytes(op)
 	if w.local(op) {
-		a.Deliver(m, a.Now()-w.latency, later(a.Now(), bytes))
+		a.Deliver(m, a.Now()-w.here.latency, later(a.Now(), bytes))
 		return
 	}
 	nic := w.nics[op.Peer] + int(op.NIC)

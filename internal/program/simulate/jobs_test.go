@@ -345,3 +345,76 @@ func TestSharedNICs(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsOnSharedNodes checks the times of jobs on 8 shared nodes: two equal all-reduces take twice as long as one, as they do
+// when each node has one rank, and a job that only computes and one that communicates do not slow each other down.
+func TestJobsOnSharedNodes(t *testing.T) {
+	reduce, compute := dag.NewBuilder(8), dag.NewBuilder(8)
+	for rank := range 8 {
+		reduce.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 4 << 20})
+		compute.Rank(rank).Calc(50 * dag.Millisecond)
+	}
+	network, busy := storedFile(t, reduce.Trace()), storedFile(t, compute.Trace())
+	run := func(args string) (makespan float64, slowdowns []float64) {
+		r := clitest.Run(newCommand, append(strings.Fields(args), "--lower", "collectives=ring", "--json", "-q")...)
+		var d struct {
+			Makespan float64 `json:"makespan_ps"`
+			Jobs     []struct {
+				Slowdown float64 `json:"slowdown"`
+			} `json:"jobs"`
+		}
+		if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil || r.Status != 0 {
+			t.Fatalf("%s: status %d, %v, %s", args, r.Status, err, r.Stderr)
+		}
+		for _, job := range d.Jobs {
+			slowdowns = append(slowdowns, job.Slowdown)
+		}
+		return d.Makespan, slowdowns
+	}
+	plan := func(keys, jobs string) string {
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		text := fmt.Sprintf("mode: multi-tenant\n%sjobs: [%s]\n", keys, jobs)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return "--plan " + path
+	}
+	two := fmt.Sprintf("{file: %q, count: 2}", network)
+	both := fmt.Sprintf("{file: %q}, {file: %q}", network, busy)
+	for _, backend := range []string{
+		"--backend loggops --model strict",
+		"--backend packet --topology star:hosts=8,rate=100Gbps,latency=1ns",
+		"--backend flit --topology star:hosts=8",
+	} {
+		one, _ := run(network + " " + backend)
+		twice, slowdowns := run(plan("", two) + " --alone " + backend)
+		if ratio := twice / (2 * one); ratio < 0.99 || ratio > 1.01 {
+			t.Errorf("%s: two jobs take %v times one, expected 2", backend, 2*ratio)
+		}
+		for _, slowdown := range slowdowns {
+			if slowdown < 1.5 {
+				t.Errorf("%s: slowdowns %v, expected about 2", backend, slowdowns)
+			}
+		}
+		if joined, _ := run(plan("one-rank-per-node: true\n", two) + " " + backend); joined != twice {
+			t.Errorf("%s: %v ps with one rank per node, %v ps side by side", backend, joined, twice)
+		}
+		for keys, want := range map[string]float64{"auto": twice, "true": twice, "false": one} {
+			flags := " --nodes-share-nic " + keys + " "
+			if keys == "false" && !strings.Contains(backend, "loggops") {
+				flags += strings.Replace(backend, "hosts=8", "hosts=16", 1)
+			} else {
+				flags += backend
+			}
+			if got, _ := run(plan("", two) + flags); got < 0.99*want || got > 1.01*want {
+				t.Errorf("%s: %v ps, expected %v", flags, got, want)
+			}
+		}
+		_, slowdowns = run(plan("", both) + " --alone " + backend)
+		for _, slowdown := range slowdowns {
+			if slowdown < 0.99 || slowdown > 1.01 {
+				t.Errorf("%s: slowdowns %v of communication and computation, expected 1", backend, slowdowns)
+			}
+		}
+	}
+}
