@@ -11,6 +11,7 @@ func FuzzAttributes(f *testing.F) {
 		`{"jobs":[null,{"nccl":{"comms":{"c":{"rings":[[0,1]],"trees":[[-1,0]],"channels":2}}}}]}`,
 		`{"nccl":{"algo":"ring","proto":"ll","type":4,"channels":[[0,50,10,5]],"in_place":true,"grouped":true}}`,
 		`{"chakra":{"id":7},"io":{},"record":{}}`, `{"htsim":1}`, "[", "failure switch_type AGG switch_id 1 link_id 2",
+		`{"class":"control","edge":[3,0,2]}`,
 	} {
 		f.Add(text)
 	}
@@ -50,6 +51,14 @@ func FuzzAttributes(f *testing.F) {
 			}
 		}
 		FlowClass(text)
+		if edge, ok := ParseJobEdge(text); ok {
+			for _, control := range []bool{false, true} {
+				text := string(edge.Append([]byte{'{'}, control)) + "}"
+				if again, ok := ParseJobEdge(text); !ok || again != edge || IsControl(text) != control {
+					t.Errorf("%s: %+v, then %+v", text, edge, again)
+				}
+			}
+		}
 		ParseRecordTie(text)
 		if _, err := ParseLinkFailure(text); err != nil && err.Error() == "" {
 			t.Error("an empty error")
