@@ -214,6 +214,41 @@ func TestStencil(t *testing.T) {
 	}
 }
 
+// TestStencilPresets compares the messages and allreduces of applications with docs/reference/generators/stencil.md.
+func TestStencilPresets(t *testing.T) {
+	for name, want := range map[string]struct {
+		ranks, messages, allreduces, largest int64 // per iteration; bytes of the largest message
+	}{
+		"lulesh":     {64, 936, 1, 31 * 31 * 72}, // (3*4-2)^3 - 64 pairs of neighbours
+		"hpcg":       {64, 936, 3, 104 * 104 * 8},
+		"milc4d":     {64, 8 * 64, 2, 3 * 8 * 8 * 8 * 24},
+		"cloverleaf": {64, 2 * 2 * 7 * 8, 1, 2 * 480 * 120},
+	} {
+		p, err := stencil.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := stencil.NewSource(p)
+		tr := mustMake(t, name, s, err)
+		n, largest := int64(p.Iterations), int64(0)
+		for _, r := range tr.Ranks {
+			for i, kind := range r.Kind {
+				if kind == dag.Send {
+					largest = max(largest, r.Bytes.At(i))
+				}
+			}
+		}
+		if got := int64(len(tr.Ranks)); got != want.ranks || count(tr, dag.Send) != n*want.messages ||
+			count(tr, dag.Coll) != n*want.ranks*want.allreduces || largest != want.largest {
+			t.Errorf("%s: %d ranks, %d messages of up to %d bytes, %d parts of allreduces; expected %+v", name, got,
+				count(tr, dag.Send), largest, count(tr, dag.Coll), want)
+		}
+	}
+	if _, err := stencil.Preset("milc"); err == nil || !slices.Contains(stencil.Presets(), "milc4d") {
+		t.Error("expected an error for the preset milc, and the preset milc4d")
+	}
+}
+
 func TestSweep3D(t *testing.T) {
 	for _, grid := range [][2]int{{1, 1}, {1, 2}, {3, 1}, {2, 2}, {3, 4}, {7, 5}} {
 		for _, blocks := range [][2]int64{{1, 1}, {2, 4}, {5, 6}} {
@@ -316,6 +351,10 @@ func TestGolden(t *testing.T) {
 	}
 	ring := cells
 	ring.Grid, ring.Cells, ring.Halo, ring.Periodic = []int{3}, []int64{10}, []int64{1}, true
+	sums := ring
+	sums.Allreduces, sums.AllreduceBytes = 2, 16
+	lone := sums
+	lone.Grid = []int{1}
 	sweep := sweep3d.Params{
 		GridX: 2, GridY: 2, X: 3, Y: 5, Z: 3, ZBlock: 2, Angles: 1, AngleBlock: 1, FluxBytes: 8, Grind: 10, Iterations: 1,
 	}
@@ -329,6 +368,8 @@ func TestGolden(t *testing.T) {
 	for name, source := range map[string]func() (*rankwise.Source, error){
 		"stencil":      func() (*rankwise.Source, error) { return stencil.NewSource(cells) },
 		"stencil-ring": func() (*rankwise.Source, error) { return stencil.NewSource(ring) },
+		"stencil-sums": func() (*rankwise.Source, error) { return stencil.NewSource(sums) },
+		"stencil-lone": func() (*rankwise.Source, error) { return stencil.NewSource(lone) },
 		"sweep3d":      func() (*rankwise.Source, error) { return sweep3d.NewSource(sweep) },
 		"fft":          func() (*rankwise.Source, error) { return fft.NewSource(transform) },
 		"masterworker": func() (*rankwise.Source, error) { return masterworker.NewSource(tasks, 1) },

@@ -154,7 +154,8 @@ func (p Params) Check(m Model) error {
 		return nil
 	}
 	if local {
-		return fmt.Errorf("the %s model has no ranks on one node: use local-rate and local-latency with --model strict", m)
+		return fmt.Errorf("the %s model has no ranks on one node: use local-rate and local-latency with "+
+			"--model strict", m)
 	}
 	if _, err := p.nanoseconds(m == ATLAHS); err != nil {
 		return fmt.Errorf("the %s model: %w", m, err)

@@ -194,6 +194,9 @@ func TestParameters(t *testing.T) {
 		"llama3-70b":   70_553_706_496,
 		"llama3-405b":  405_853_388_800,
 		"mixtral-8x7b": 46_702_792_704, // Jiang et al. 2024
+		// Layers of 4 h^2 + 8 (3 h f + h) + 2 h, or 2 h^2 + 2 h kv h/a + ... with groups; 2 V h + h
+		"moe-8x13b": 40*(4*5120*5120+8*(3*5120*13824+5120)+2*5120) + 2*32000*5120 + 5120,
+		"moe-8x70b": 80*(2*8192*8192+2*8192*8192/8+8*(3*8192*28672+8192)+2*8192) + 2*32000*8192 + 8192,
 	} {
 		if m, err := Preset(name); err != nil || m.Parameters() != want {
 			t.Errorf("%s has %d parameters, expected %d, error %v", name, m.Parameters(), want, err)

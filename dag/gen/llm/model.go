@@ -44,6 +44,12 @@ var presets = []struct {
 	{"mixtral-8x7b", Model{
 		Layers: 32, Hidden: 4096, FFN: 14336, Heads: 32, KVHeads: 8, Vocab: 32000, Seq: 4096, Experts: 8, TopK: 2,
 	}},
+	{"moe-8x13b", Model{
+		Layers: 40, Hidden: 5120, FFN: 13824, Heads: 40, Vocab: 32000, Seq: 1024, Experts: 8, TopK: 2,
+	}},
+	{"moe-8x70b", Model{
+		Layers: 80, Hidden: 8192, FFN: 28672, Heads: 64, KVHeads: 8, Vocab: 32000, Seq: 1024, Experts: 8, TopK: 2,
+	}},
 	{"transformer-1t", Model{
 		Layers: 128, Hidden: 25600, Heads: 160, Vocab: 51200, Seq: 2048,
 		GELU: true, Biases: true, Learned: true, Tied: true,

@@ -23,14 +23,58 @@ type Params struct {
 	Diagonal   bool     // ranks that touch in an edge or a corner are neighbours
 	Iterations int      // 1 or more
 	Compute    dag.Time // computation of each rank in an iteration: 0 or more
+
+	Allreduces     int   // of all ranks, one after another, at the end of an iteration: 0..2^20
+	AllreduceBytes int64 // 1..2^38 bytes
 }
 
 // Default returns a 7-point stencil on 4 x 4 x 4 ranks with 64 x 64 x 64 cells of 8 bytes each.
 func Default() Params {
 	return Params{
 		Grid: []int{4, 4, 4}, Cells: []int64{64}, Halo: []int64{1}, CellBytes: 8,
-		Iterations: 10, Compute: 100 * dag.Microsecond,
+		Iterations: 10, Compute: 100 * dag.Microsecond, AllreduceBytes: 8,
 	}
+}
+
+// presets are skeletons of applications, see docs/reference/generators/stencil.md.
+var presets = []struct {
+	name   string
+	params Params
+}{
+	{"lulesh", Params{
+		Grid: []int{4, 4, 4}, Cells: []int64{31}, Halo: []int64{1}, CellBytes: 72, Diagonal: true,
+		Iterations: 10, Compute: 10 * dag.Millisecond, Allreduces: 1, AllreduceBytes: 8,
+	}},
+	{"hpcg", Params{
+		Grid: []int{4, 4, 4}, Cells: []int64{104}, Halo: []int64{1}, CellBytes: 8, Diagonal: true,
+		Iterations: 10, Compute: 70 * dag.Millisecond, Allreduces: 3, AllreduceBytes: 8,
+	}},
+	{"milc4d", Params{
+		Grid: []int{4, 4, 2, 2}, Cells: []int64{8}, Halo: []int64{3}, CellBytes: 24, Periodic: true,
+		Iterations: 10, Compute: 5 * dag.Millisecond, Allreduces: 2, AllreduceBytes: 8,
+	}},
+	{"cloverleaf", Params{
+		Grid: []int{8, 8}, Cells: []int64{480}, Halo: []int64{2}, CellBytes: 120,
+		Iterations: 10, Compute: 50 * dag.Millisecond, Allreduces: 1, AllreduceBytes: 8,
+	}},
+}
+
+// Presets returns the names of the skeletons of applications.
+func Presets() (names []string) {
+	for _, p := range presets {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Preset returns the skeleton of an application.
+func Preset(name string) (Params, error) {
+	for _, p := range presets {
+		if p.name == name {
+			return p.params, nil
+		}
+	}
+	return Params{}, fmt.Errorf("no preset %q, expected one of %s", name, strings.Join(Presets(), ", "))
 }
 
 // Limits that keep sizes and counts in range.
@@ -39,6 +83,7 @@ const (
 	maxRanks      = 1 << 24
 	maxBytes      = 1 << 38 // of a message
 	maxIterations = 1 << 30
+	maxAllreduces = 1 << 20
 )
 
 // neighbour is a direction in which ranks have neighbours.
@@ -60,15 +105,26 @@ func NewSource(p Params) (*rankwise.Source, error) {
 	for _, n := range p.Grid {
 		ranks *= n
 	}
+	kinds := []dag.Kind{dag.Calc, dag.Send, dag.Recv}
+	title := fmt.Sprintf("stencil, grid %s, %d neighbours, %d iterations", p.grid(), len(neighbours), p.Iterations)
+	if p.Allreduces > 0 {
+		kinds = append(kinds, dag.Coll)
+		title += fmt.Sprintf(", allreduces per iteration: %d", p.Allreduces)
+	}
 	s, err := rankwise.NewSource(rankwise.Model{
-		Title: fmt.Sprintf("stencil, grid %s, %d neighbours, %d iterations", p.grid(), len(neighbours), p.Iterations),
+		Title: title,
 		Ranks: ranks,
-		Kinds: []dag.Kind{dag.Calc, dag.Send, dag.Recv},
+		Kinds: kinds,
 		Steps: p.Iterations,
 		Count: func(rank int) (ops, deps int64) {
 			messages := int64(len(p.messages(rank, neighbours, 1)) + len(p.messages(rank, neighbours, -1)))
-			n := int64(p.Iterations)
-			return n * (1 + messages), n*messages + (n-1)*max(1, messages)
+			n, sums := int64(p.Iterations), int64(p.Allreduces)
+			last := max(1, messages) // ops for which the next iteration waits
+			if sums > 0 {
+				deps = n * (last + sums - 1)
+				last = 1
+			}
+			return n * (1 + messages + sums), deps + n*messages + (n-1)*last
 		},
 		Fill: func(rank int, b *dag.RankBuilder) { p.fill(rank, neighbours, b) },
 	})
@@ -107,6 +163,10 @@ func (p *Params) check() error {
 		return fmt.Errorf("cell bytes is %d, expected 0 or more", p.CellBytes)
 	case p.Iterations < 1 || p.Iterations > maxIterations:
 		return fmt.Errorf("iterations is %d, expected 1..%d", p.Iterations, maxIterations)
+	case p.Allreduces < 0 || p.Allreduces > maxAllreduces:
+		return fmt.Errorf("allreduces is %d, expected 0..%d", p.Allreduces, maxAllreduces)
+	case p.Allreduces > 0 && (p.AllreduceBytes < 1 || p.AllreduceBytes > maxBytes):
+		return fmt.Errorf("allreduce bytes is %d, expected 1..%d", p.AllreduceBytes, int64(maxBytes))
 	case p.Compute < 0:
 		return fmt.Errorf("compute time is %v, expected 0 or more", p.Compute)
 	}
@@ -203,20 +263,35 @@ func (p *Params) messages(rank int, neighbours []neighbour, sign int) []message 
 // fill appends the ops of a rank.
 func (p *Params) fill(rank int, neighbours []neighbour, b *dag.RankBuilder) {
 	sends, recvs := p.messages(rank, neighbours, 1), p.messages(rank, neighbours, -1)
+	exchange := max(1, len(sends)+len(recvs)) // number of its ops; the computation if there is no exchange
+	before := exchange                        // number of ops for which the next computation waits
+	if p.Allreduces > 0 {
+		before = 1
+	}
+	requires := func(op, before int) {
+		for other := op - before; other < op; other++ {
+			b.Requires(op, other)
+		}
+	}
 	for i := range p.Iterations {
 		b.Step(int32(i + 1))
 		calc := b.Calc(p.Compute)
 		if i > 0 {
-			before := max(1, len(sends)+len(recvs)) // the exchange, or the computation if there is no exchange
-			for op := calc - before; op < calc; op++ {
-				b.Requires(calc, op)
-			}
+			requires(calc, before)
 		}
 		for _, m := range sends {
 			b.Send(m.peer, m.bytes, m.tag, calc)
 		}
 		for _, m := range recvs {
 			b.Recv(m.peer, m.bytes, m.tag, calc)
+		}
+		for k := range p.Allreduces {
+			sum := b.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: p.AllreduceBytes})
+			if k == 0 {
+				requires(sum, exchange)
+			} else {
+				requires(sum, 1)
+			}
 		}
 	}
 }
