@@ -68,7 +68,7 @@ var notRun = map[string]map[string]string{
 		"apt-get install libns3-dev": "needs ns-3; run by .ci/ns3",
 	},
 	"howto/use-from-go.md": {
-		"go run ./docs/examples/library docs/howto/data/jacobi": "run by the test of docs/examples/library",
+		"go run ./docs/examples/library testdata/mpi": "run by the test of docs/examples/library",
 	},
 	"howto/add-format.md": {
 		"cd docs/examples/extension": "a module of its own; run by .ci/run",

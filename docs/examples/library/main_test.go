@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if err := run("../../howto/data/jacobi", out); err != nil {
+	if err := run("../../../testdata/mpi", out); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out.Name())
