@@ -21,7 +21,7 @@ var (
 		record-paths replace skip-existing strict verbose`)
 	// bare shape a trace and take no value, or one after "=".
 	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
-		csv dedup diagonal dims-split emit-spec gelu h-intdiv ignore-ports inverse json keep-ends
+		csv dedup diagonal dims-split emit-spec from-graph gelu h-intdiv ignore-ports inverse json keep-ends
 		learned-positions lenient listing measure merge-non-overlap no-clock npkit-sample offload one-rank-per-node
 		outcast periodic print-model sequence-parallel share-nic share-streams skip-bad start-calc
 		sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)

@@ -23,14 +23,7 @@ func newBFS(g *graph) *bfs {
 // vertices at that distance.
 func (b *bfs) run(roots []uint32) [][]int64 {
 	levels := make([][]int64, len(roots))
-	clear(b.visited)
-	b.reached = b.reached[:0]
-	for i, root := range roots {
-		if b.next[root] == 0 {
-			b.reached = append(b.reached, root)
-		}
-		b.next[root] |= 1 << i
-	}
+	b.begin(roots)
 	for {
 		var sums [width]int64
 		live, ends := b.advance(&sums)
@@ -42,12 +35,52 @@ func (b *bfs) run(roots []uint32) [][]int64 {
 				levels[i] = append(levels[i], sums[i])
 			}
 		}
-		const few = 16 // exploring vertices that are reached is cheaper than asking all, which stops early
-		if ends < int64(len(b.ends))/few {
-			b.push()
-		} else {
-			b.pull(live)
+		b.expand(live, ends)
+	}
+}
+
+// unreached is the distance of a vertex that a search does not reach.
+const unreached = -1
+
+// distances returns the distance of each vertex from a root, and the number of different distances.
+func (g *graph) distances(root uint32) (of []int32, levels int) {
+	of = make([]int32, g.vertices())
+	for v := range of {
+		of[v] = unreached
+	}
+	b := newBFS(g)
+	for b.begin([]uint32{root}); ; levels++ {
+		var sums [width]int64
+		live, ends := b.advance(&sums)
+		if live == 0 {
+			return of, levels
 		}
+		for _, v := range b.active {
+			of[v] = int32(levels)
+		}
+		b.expand(live, ends)
+	}
+}
+
+// begin makes the roots the next level.
+func (b *bfs) begin(roots []uint32) {
+	clear(b.visited)
+	b.reached = b.reached[:0]
+	for i, root := range roots {
+		if b.next[root] == 0 {
+			b.reached = append(b.reached, root)
+		}
+		b.next[root] |= 1 << i
+	}
+}
+
+// expand finds the next level of the live roots, given the ends of edges of the current one.
+func (b *bfs) expand(live uint64, ends int64) {
+	const few = 16 // exploring vertices that are reached is cheaper than asking all, which stops early
+	if ends < int64(len(b.ends))/few {
+		b.push()
+	} else {
+		b.pull(live)
 	}
 }
 

@@ -87,10 +87,8 @@ func (s *search) receives() ([]int64, error) {
 // sentBy adds the messages of one process to the counts of their receivers.
 func (s *search) sentBy(source int, received []int64) {
 	for level, amounts := range s.levels {
-		for i, run := range amounts[source].runs(s.p.Coalescing) {
-			s.targets.each(sent{source, level, i}, run.messages, func(process int, messages int64) {
-				received[process] += messages
-			})
-		}
+		s.targets.each(level, source, amounts[source], func(process int, messages int64) {
+			received[process] += messages
+		})
 	}
 }

@@ -24,13 +24,15 @@ search every process generates queries, sends them in messages to random others,
 ones, and notifies all others when it is done; an all-reduce ends the level.
 
 The amounts are drawn for each process from distributions that depend on the size of the graph and on
-the degree of the root; --print-model prints the distributions instead of a trace. --measure generates
-a graph, searches it and compares the model with the result.`,
+the degree of the root; --print-model prints the distributions instead of a trace. --from-graph takes
+the amounts from a search of a generated graph. --measure searches such a graph from many vertices and
+compares the model with the results.`,
 	Example: `  tracegen graph500 --scale 20 --ranks 72 | simulate
   tracegen graph500 --scale 26 --query-time mont-blanc --seed 7 -o search.parquet
   tracegen graph500 --print-model --scale 26 --root-degree 16 --link 40Gbps
+  tracegen graph500 --from-graph --scale 20 --ranks 72 -o search.parquet
   tracegen graph500 --measure --scale 17 --roots per-degree:200 --csv`,
-	Exclusive: [][]string{{"print-model", "measure"}, {"json", "csv"}, {"measure", "link"}},
+	Exclusive: [][]string{{"print-model", "measure", "from-graph"}, {"json", "csv"}, {"measure", "link"}},
 	New: func() generator.Config {
 		return &Config{model: Default(), Seed: generator.NewSeed(), measurement: DefaultMeasurement()}
 	},
@@ -44,6 +46,7 @@ type Config struct {
 	generator.Seed
 	root         rootChoice
 	prints, json bool
+	fromGraph    bool
 
 	measures, csv bool
 	measurement   Measurement
@@ -99,13 +102,16 @@ func (c *Config) Params() param.Set {
 		param.Int(&p.MaxLevels, "max-levels", "maximum number of levels, including level 0"),
 		param.Float(&p.Rest, "rest", "share of queries that may remain when the search ends, from level 5 on"),
 		c.SeedParam(),
+		param.Bool(&c.fromGraph, "from-graph",
+			"search a Kronecker graph, whose vertices are divided among the processes, in place of the model"),
 		param.Bool(&c.prints, "print-model", "print the results of the model's equations instead of a trace"),
 		param.Bool(&c.measures, "measure",
 			"generate a Kronecker graph, search it and print degrees and explored edges by level, instead of a trace"),
 		param.Enum(&c.measurement.Roots, "roots",
 			"roots of --measure: all, a number, or per-degree:N of each degree below 9 and range up to a power of two").
 			Placeholder("name").Offer("all", "per-degree:200"),
-		param.Bool(&c.measurement.Dedup, "dedup", "keep one of several edges between two vertices, with --measure"),
+		param.Bool(&c.measurement.Dedup, "dedup", "keep one of several edges between two vertices, with --measure or "+
+			"--from-graph"),
 		param.OneOf(&c.table, "table",
 			"table of --measure: explored ends by degree and level (levels), vertices by degree (degrees), or "+
 				"searches "+
@@ -131,7 +137,29 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.fromGraph {
+		c.warnOfModel(env)
+		return generator.From(NewGraphSource(p, c.measurement.Dedup, c.Seed.Value))
+	}
 	return generator.From(NewSource(p, c.Seed.Value))
+}
+
+// warnOfModel warns of flags that shape the model only, and have no effect on the search of a graph.
+func (c *Config) warnOfModel(env *generator.Env) {
+	p, initial := &c.model, Default()
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"degree-distribution", p.Degrees.Kind != initial.Degrees.Kind},
+		{"variation", p.Variation != initial.Variation},
+		{"eq7", p.Eq7 != initial.Eq7}, {"h-intdiv", p.HIntDiv}, {"max-levels", p.MaxLevels != initial.MaxLevels},
+		{"rest", p.Rest != initial.Rest},
+	} {
+		if flag.set {
+			env.Warnf("--%s shapes the model only: it has no effect with --from-graph", flag.name)
+		}
+	}
 }
 
 // params returns the parameters with the degrees of the file.
@@ -174,7 +202,8 @@ func (c *Config) checkMeasuring() error {
 		name string
 		set  bool
 	}{
-		{"csv", c.csv}, {"table", c.table != levelsTable}, {"roots", m.Roots != initial.Roots}, {"dedup", m.Dedup},
+		{"csv", c.csv}, {"table", c.table != levelsTable}, {"roots", m.Roots != initial.Roots},
+		{"dedup", m.Dedup && !c.fromGraph},
 		{"level", m.Level != initial.Level}, {"degrees", m.Degrees != initial.Degrees},
 	} {
 		if flag.set {

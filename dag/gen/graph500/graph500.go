@@ -29,13 +29,18 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("graph500: %w", err)
 	}
-	s := newSearch(&p, seed)
+	return newSearch(&p, seed).source("Graph500 search", exact)
+}
+
+// source returns the trace of a search. With more than exact processes, ops are counted as they are generated.
+func (s *search) source(title string, exact int) (*rankwise.Source, error) {
+	p := s.p
 	count, total, err := s.counts(exact)
 	if err != nil {
 		return nil, fmt.Errorf("graph500: %w", err)
 	}
 	ranks, err := rankwise.NewSource(rankwise.Model{
-		Title:   s.title(),
+		Title:   s.title(title),
 		Ranks:   p.Nodes,
 		Context: p.Context,
 		Kinds:   []dag.Kind{dag.Calc, dag.Send, dag.Recv},
@@ -52,11 +57,11 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 	return ranks, nil
 }
 
-// title returns the title of the trace.
-func (s *search) title() string {
+// title returns the title of the trace, which begins with the given one.
+func (s *search) title(begin string) string {
 	p := s.p
-	title := fmt.Sprintf("Graph500 search, scale %d, edge factor %d, %d processes, root degree %d, %d levels",
-		p.Scale, p.EdgeFactor, p.Nodes, s.rootDegree, len(s.levels))
+	title := fmt.Sprintf("%s, scale %d, edge factor %d, %d processes, root degree %d, %d levels",
+		begin, p.Scale, p.EdgeFactor, p.Nodes, s.rootDegree, len(s.levels))
 	if groups := p.differing(); len(groups) > 0 {
 		title += fmt.Sprintf(", query time %v,%s", p.QueryTime, strings.Join(groups, ","))
 	}

@@ -4,12 +4,14 @@ package graph500
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // graph is an undirected graph without self-loops. Edges that occur several times are kept, unless removed.
@@ -17,6 +19,25 @@ type graph struct {
 	offsets []uint32 // of each vertex in ends, and of the end
 	ends    []uint32 // neighbors, in arbitrary order
 	loops   int64    // self-loops that were dropped
+}
+
+// Limits of graphs in memory.
+const (
+	maxGraphScale = 24
+	maxGraphEnds  = 1 << 31
+)
+
+// checkGraph returns an error if a graph is too large for memory.
+func (p *Params) checkGraph() error {
+	ends := p.totalEdges()
+	switch {
+	case p.Scale > maxGraphScale:
+		return fmt.Errorf("scale is %d, expected 1..%d for a graph in memory", p.Scale, maxGraphScale)
+	case ends > maxGraphEnds:
+		return fmt.Errorf("scale %d and edge-factor %d give %d ends of edges, expected at most 2^31 for a graph in "+
+			"memory", p.Scale, p.EdgeFactor, ends)
+	}
+	return memory.Check(p.Context, "ends of edges", 4, ends)
 }
 
 func (g *graph) vertices() int { return len(g.offsets) - 1 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/internal/par"
-	"github.com/tracedag/tracedag/memory"
 )
 
 // Measurement selects the searches of a graph.
@@ -62,12 +61,7 @@ func (r *Roots) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Limits of measurements.
-const (
-	maxMeasuredScale = 24
-	maxMeasuredEnds  = 1 << 31
-	measuredBins     = 64
-)
+const measuredBins = 64
 
 // Measured is the result of searches of a graph. An end of an edge is explored when the vertex at the other end is
 // reached; a self-loop is no edge, and edges that occur several times count as often unless removed.
@@ -124,19 +118,13 @@ type LevelHistogram struct {
 
 // check returns an error about a parameter of the measurement, or about memory.
 func (m *Measurement) check(p *Params) error {
-	ends := p.totalEdges()
 	switch {
-	case p.Scale > maxMeasuredScale:
-		return fmt.Errorf("scale is %d, expected 1..%d for a graph in memory", p.Scale, maxMeasuredScale)
-	case ends > maxMeasuredEnds:
-		return fmt.Errorf("scale %d and edge-factor %d give %d ends of edges, expected at most 2^31 for a graph in "+
-			"memory", p.Scale, p.EdgeFactor, ends)
 	case m.Level < 0 || m.Level >= maxLevels:
 		return fmt.Errorf("level is %d, expected 0..%d", m.Level, maxLevels-1)
 	case m.Degrees.First > m.Degrees.Last:
 		return fmt.Errorf("degrees are %v, expected the lower number first", m.Degrees)
 	}
-	return memory.Check(p.Context, "ends of edges", 4, ends)
+	return p.checkGraph()
 }
 
 // Measure generates the graph of a seed and searches it. The result depends on neither the number of goroutines nor

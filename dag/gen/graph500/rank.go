@@ -63,13 +63,13 @@ func (w *writer) receive() {
 		if a.messages == 0 || source == w.rank {
 			continue
 		}
-		for i, run := range a.runs(w.p.Coalescing) {
-			time := max(w.pace.of(run.queries), w.p.ConsumeMin)
-			for range w.targets.to(sent{source, w.level, i}, w.rank, run.messages) {
+		w.targets.received(w.level, source, w.rank, a, func(messages, queries int64) {
+			time := max(w.pace.of(queries), w.p.ConsumeMin)
+			for range messages {
 				message := w.recv(source, queryTag, w.p.messageBytes())
 				w.received = append(w.received, w.add(dag.Op{Kind: dag.Calc, Duration: time}, message))
 			}
-		}
+		})
 	}
 	for other := range w.p.Nodes {
 		if other == w.rank {
@@ -97,12 +97,10 @@ func (w *writer) notifies(process int) bool {
 func (w *writer) send() {
 	a := w.levels[w.level][w.rank]
 	times := draws(w.seed, w.level, w.rank, "generation")
-	for i, run := range a.runs(w.p.Coalescing) {
-		w.order = w.targets.order(sent{w.rank, w.level, i}, run.messages, w.order)
-		for _, to := range w.order {
-			w.last = w.add(dag.Op{Kind: dag.Calc, Duration: w.p.generation(w.pace, times.ExpFloat64())}, w.last)
-			w.sendTo(int(to), queryTag, w.p.messageBytes())
-		}
+	w.order = w.targets.order(w.level, w.rank, a, w.order)
+	for _, to := range w.order {
+		w.last = w.add(dag.Op{Kind: dag.Calc, Duration: w.p.generation(w.pace, times.ExpFloat64())}, w.last)
+		w.sendTo(int(to), queryTag, w.p.messageBytes())
 	}
 	if w.notifies(w.rank) {
 		w.sendToAll(noticeTag)

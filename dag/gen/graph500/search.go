@@ -15,7 +15,7 @@ type search struct {
 	root       int // the process of the root
 	rootDegree int64
 	levels     [][]amount // of each process
-	targets    targets
+	targets    deliveries
 }
 
 // amount is the traffic of a process in a level.
@@ -33,7 +33,7 @@ func draws(seed int64, level, process int, purpose string) *rand.Rand {
 
 // newSearch draws the root and the amounts.
 func newSearch(p *Params, seed int64) *search {
-	s := &search{p: p, seed: seed, targets: newTargets(p.Nodes, seed)}
+	s := &search{p: p, seed: seed, targets: &drawn{newTargets(p.Nodes, seed), p.Coalescing}}
 	s.root, s.rootDegree = p.drawRoot(seed)
 	n := int64(p.Nodes)
 	total := p.totalEdges()

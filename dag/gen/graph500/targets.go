@@ -96,20 +96,21 @@ func (t *targets) eachOf(from sent, s span, messages int64, visit func(process i
 	t.eachOf(from, b, messages-first, visit)
 }
 
-// order returns the destinations of a run's messages in order, in memory that it may take from buffer.
-func (t *targets) order(from sent, messages int64, buffer []int32) []int32 {
-	list := buffer[:0]
+// order appends the destinations of a run's messages in order.
+func (t *targets) order(from sent, messages int64, all []int32) []int32 {
+	first := len(all)
 	t.each(from, messages, func(process int, messages int64) {
 		for range messages {
-			list = append(list, int32(process))
+			all = append(all, int32(process))
 		}
 	})
 	var r rand.PCG
 	run := uint64(from.source)<<16 | uint64(from.level)<<8 | uint64(from.run)
 	r.Seed(mix(t.keys[1]^run), mix(t.keys[0]+run))
+	list := all[first:]
 	for i := len(list) - 1; i > 0; i-- {
 		k, _ := bits.Mul64(r.Uint64(), uint64(i+1))
 		list[i], list[k] = list[k], list[i]
 	}
-	return list
+	return all
 }

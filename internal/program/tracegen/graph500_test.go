@@ -104,6 +104,9 @@ func TestGraph500Refused(t *testing.T) {
 		"--link 40Gbps":                  "--link needs --print-model",
 		"--print-model --csv":            "--csv needs --measure",
 		"--roots all":                    "--roots needs --measure",
+		"--from-graph --scale 25":        "scale is 25, expected 1..24 for a graph in memory",
+		"--from-graph --roots all":       "--roots needs --measure",
+		"--from-graph --measure":         "[print-model measure from-graph]",
 		"--print-model --dedup":          "--dedup needs --measure",
 		"--measure --scale 25":           "scale is 25, expected 1..24 for a graph in memory",
 		"--measure --to goal":            "--measure prints no trace",
@@ -123,6 +126,41 @@ func TestGraph500Refused(t *testing.T) {
 				want)
 		}
 	}
+}
+
+// TestGraph500FromGraph: flags of the model give a warning, --dedup fewer queries.
+func TestGraph500FromGraph(t *testing.T) {
+	args := []string{"graph500", "--from-graph", "--scale", "10", "--ranks", "4", "--seed", "3", "--query-time", "2ns",
+		"--cycle", "1ns", "--to", "goal"}
+	plain := clitest.Run(newCommand, args...)
+	if plain.Status != 0 || plain.Stderr != "" {
+		t.Fatalf("exit status %d, stderr %q", plain.Status, plain.Stderr)
+	}
+	for _, flag := range []string{"--variation=0", "--rest=0", "--max-levels=3", "--eq7=printed", "--h-intdiv",
+		"--degree-distribution=rmat"} {
+		got := clitest.Run(newCommand, append(args, flag)...)
+		name, _, _ := strings.Cut(flag, "=")
+		if got.Status != 0 || !strings.Contains(got.Stderr, name+" shapes the model only") {
+			t.Errorf("%s: exit status %d, stderr %q", flag, got.Status, got.Stderr)
+		}
+		if ops(got.Stdout) != ops(plain.Stdout) {
+			t.Errorf("%s has an effect", flag)
+		}
+	}
+	if got := clitest.Run(newCommand, append(args, "--dedup")...); ops(got.Stdout) == ops(plain.Stdout) {
+		t.Error("--dedup has no effect")
+	}
+}
+
+// ops returns the lines of GOAL without comments.
+func ops(goal string) string {
+	var lines []string
+	for line := range strings.Lines(goal) {
+		if !strings.HasPrefix(line, "//") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // TestGraph500DegreesOfFile: the degree of the root comes from a file, and an error names its line.
