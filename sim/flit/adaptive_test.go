@@ -5,37 +5,41 @@ import (
 	"testing"
 )
 
-// adaptiveRuns are runs of the reference with one seed, with the packets off the minimal path as a share.
+// adaptiveRuns are runs of FOGSim with one seed, with the packets off the minimal path as a share. Short ones have 4000
+// cycles of warm-up and 6000 measured ones, the others 10000 and 20000.
 var adaptiveRuns = []struct {
 	pattern                             string
 	load                                float64
 	routing                             Routing
 	accepted, latency, nonminimal, hops float64
+	short                               bool
 }{
-	{"adversarial+1", 0.10, UGAL, 0.1007, 170.1, 0.269, 3.05},
-	{"adversarial+1", 0.10, Piggyback, 0.1007, 170.1, 0.269, 3.05},
-	{"adversarial+1", 0.10, Progressive, 0.1007, 151.7, 0.058, 2.53},
-	{"adversarial+1", 0.10, Opportunistic, 0.1006, 151.7, 0.073, 2.54},
-	{"adversarial+1", 0.20, UGAL, 0.2002, 250.2, 0.389, 3.23},
-	{"adversarial+1", 0.20, Piggyback, 0.2004, 248.1, 0.392, 3.24},
-	{"adversarial+1", 0.20, Progressive, 0.1571, 601, 0.204, 2.81},
-	{"adversarial+1", 0.20, Opportunistic, 0.1569, 614, 0.229, 2.84},
-	{"adversarial+1", 0.30, Progressive, 0.226, 248, 0.447, 2.96},
-	{"adversarial+1", 0.30, Opportunistic, 0.226, 241, 0.471, 3.01},
-	{"adversarial+1", 0.45, Piggyback, 0.258, 929, 0.546, 3.49},
-	{"adversarial+1", 0.45, Progressive, 0.296, 663, 0.578, 3.01},
-	{"adversarial+1", 0.45, Opportunistic, 0.334, 305, 0.645, 3.09},
-	{"uniform", 0.30, UGAL, 0.300, 153.9, 0.185, 2.83},
-	{"uniform", 0.30, Piggyback, 0.300, 153.8, 0.185, 2.83},
-	{"uniform", 0.30, Progressive, 0.300, 131.1, 0.010, 2.35},
-	{"uniform", 0.30, Opportunistic, 0.300, 132.8, 0.075, 2.41},
-	{"adversarial-local+1", 0.60, Piggyback, 0.480, 534, 0, 1},
-	{"adversarial-local+1", 0.60, Progressive, 0.480, 534, 0, 1},
-	{"adversarial-local+1", 0.60, Opportunistic, 0.601, 41.5, 0.326, 1.33},
+	{"adversarial+1", 0.10, UGAL, 0.1007, 170.1, 0.269, 3.05, false},
+	{"adversarial+1", 0.10, Piggyback, 0.1007, 170.1, 0.269, 3.05, false},
+	{"adversarial+1", 0.10, Progressive, 0.1007, 151.7, 0.058, 2.53, false},
+	{"adversarial+1", 0.10, Opportunistic, 0.1006, 151.7, 0.073, 2.54, false},
+	{"adversarial+1", 0.20, UGAL, 0.2002, 250.2, 0.389, 3.23, false},
+	{"adversarial+1", 0.20, Piggyback, 0.2004, 248.1, 0.392, 3.24, false},
+	{"adversarial+1", 0.20, Progressive, 0.1571, 601, 0.204, 2.81, false},
+	{"adversarial+1", 0.20, Opportunistic, 0.1569, 614, 0.229, 2.84, false},
+	{"adversarial+1", 0.30, Progressive, 0.226, 248, 0.447, 2.96, true},
+	{"adversarial+1", 0.30, Opportunistic, 0.226, 241, 0.471, 3.01, true},
+	{"adversarial+1", 0.45, Piggyback, 0.258, 929, 0.546, 3.49, true},
+	{"adversarial+1", 0.45, Progressive, 0.296, 663, 0.578, 3.01, true},
+	{"adversarial+1", 0.45, Opportunistic, 0.334, 305, 0.645, 3.09, true},
+	{"uniform", 0.30, UGAL, 0.300, 153.9, 0.185, 2.83, false},
+	{"uniform", 0.30, Piggyback, 0.300, 153.8, 0.185, 2.83, false},
+	{"uniform", 0.30, Progressive, 0.300, 131.1, 0.010, 2.35, false},
+	{"uniform", 0.30, Opportunistic, 0.300, 132.8, 0.075, 2.41, false},
+	{"adversarial-local+1", 0.60, Minimal, 0.480, 534, 0, 1, false},
+	{"adversarial-local+1", 0.60, Valiant, 0.480, 534, 0, 1, false},
+	{"adversarial-local+1", 0.60, Piggyback, 0.480, 534, 0, 1, false},
+	{"adversarial-local+1", 0.60, Progressive, 0.480, 534, 0, 1, false},
+	{"adversarial-local+1", 0.60, Opportunistic, 0.601, 41.5, 0.326, 1.33, false},
 }
 
 // runAdaptive runs a pattern with the parameters of the reference's runs.
-func runAdaptive(t *testing.T, pattern string, load float64, routing Routing, change func(p *Params)) *Report {
+func runAdaptive(t *testing.T, pattern string, load float64, routing Routing, short bool, change func(p *Params)) *Report {
 	t.Helper()
 	net, p := small(t)
 	traffic, err := parsePattern(pattern)
@@ -43,6 +47,9 @@ func runAdaptive(t *testing.T, pattern string, load float64, routing Routing, ch
 		t.Fatal(err)
 	}
 	traffic.Load, traffic.Warmup, traffic.Measure = load, 10_000, 20_000
+	if short {
+		traffic.Warmup, traffic.Measure = 4000, 6000
+	}
 	p.Routing, p.LocalVCs, p.GlobalVCs, p.UGALWeight = routing, 0, 0, WeightHops
 	if change != nil {
 		change(&p)
@@ -54,21 +61,18 @@ func runAdaptive(t *testing.T, pattern string, load float64, routing Routing, ch
 	return r
 }
 
-// TestAdaptiveReference compares adaptive routings with the reference. Its latencies at load 0.2 waver: PAR and OLM accept
-// less there than at 0.3. Beyond saturation, latencies hang on how long buffers have been full.
+// TestAdaptiveReference compares adaptive routings with FOGSim. PAR and OLM are bistable at load 0.2: they accept less there
+// than at 0.3.
 func TestAdaptiveReference(t *testing.T) {
 	for _, c := range adaptiveRuns {
 		t.Run(fmt.Sprint(c.pattern, "@", c.load, " ", c.routing), func(t *testing.T) {
 			t.Parallel()
-			r := runAdaptive(t, c.pattern, c.load, c.routing, nil)
+			r := runAdaptive(t, c.pattern, c.load, c.routing, c.short, nil)
 			t.Logf("accepted %.4f of %.4f, latency %.1f of %.1f, non-minimal %.3f of %.3f, hops %.2f of %.2f", r.Accepted,
 				c.accepted, r.Packet.Mean, c.latency, r.Nonminimal, c.nonminimal, r.Hops, c.hops)
 			load, latency := 0.02, 0.05
-			switch {
-			case c.load == 0.45:
-				load, latency = 0.05, 0.2
-			case c.load >= 0.2 && c.pattern == "adversarial+1":
-				latency = 0.11
+			if c.load == 0.2 && (c.routing == Progressive || c.routing == Opportunistic) {
+				latency = 0.1
 			}
 			near(t, "accepted load", r.Accepted, c.accepted, load)
 			near(t, "latency", r.Packet.Mean, c.latency, latency)
@@ -84,7 +88,7 @@ func TestAdaptiveReference(t *testing.T) {
 // traffic; local traffic exceeds one link of two hosts with local detours only.
 func TestAdaptiveOrder(t *testing.T) {
 	accepted := func(pattern string, load float64, routing Routing, policy Policy) *Report {
-		return runAdaptive(t, pattern, load, routing, func(p *Params) { p.MisroutePolicy = policy })
+		return runAdaptive(t, pattern, load, routing, true, func(p *Params) { p.MisroutePolicy = policy })
 	}
 	before := 0.0
 	for _, routing := range []Routing{Minimal, Piggyback, Progressive, Opportunistic} {

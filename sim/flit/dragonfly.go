@@ -2,7 +2,10 @@
 
 package flit
 
-import "github.com/tracedag/tracedag/sim"
+import (
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
 
 // through reports whether a packet at a router has not reached its intermediate group, and records its arrival there.
 func (r *routing) through(pk *packet, at uint32) bool {
@@ -61,14 +64,22 @@ func (r *routing) localPort(at, to uint32) uint32 {
 	return uint32(d.P) + j
 }
 
-// alternative returns the group of the Valiant path that UGAL compares with the minimal path. With [WeightHops] a
-// packet has one, as in FOGSim; otherwise it is drawn again in each cycle.
+// alternative returns a router of the intermediate group of the Valiant path that UGAL compares with the minimal path, or
+// none for packets within a group. With [WeightTwo] the group is drawn again in each cycle. Otherwise, and with
+// [Piggyback], a packet keeps its router, as in FOGSim.
 func (r *routing) alternative(n *worker, host uint32, pk *packet) uint32 {
-	if n.p.UGALWeight != WeightHops {
-		return r.detour(n, &n.nics[host].random, host, pk.to)
+	size := uint32(r.dragonfly.A)
+	if n.p.UGALWeight == WeightTwo && n.p.Routing != Piggyback {
+		if via := r.detour(n, &n.nics[host].random, host, pk.to); via != none {
+			return via * size
+		}
+		return none
 	}
 	random := sim.NewRandom(n.p.Seed, forPath, sim.Mix(pk.created)^uint64(host)<<32^uint64(pk.to))
-	return r.detour(n, &random, host, pk.to)
+	if via := r.detour(n, &random, host, pk.to); via != none {
+		return via*size + random.Below(size)
+	}
+	return none
 }
 
 // detour returns a random intermediate group for packets of a host, by Valiant's algorithm: that of a uniformly random
@@ -111,7 +122,7 @@ func (r *routing) intermediate(n *worker, from, to uint32) uint32 {
 
 // choosePaths decides by UGAL between the minimal and the Valiant path, for those packets of a host that are the first
 // of their buffers at the host's router and can request an output in the next cycle. A packet with the minimal path
-// that has to wait is decided again in each cycle, with another random group; one with the Valiant path keeps it.
+// that has to wait is decided again in each cycle; one with the Valiant path keeps it, except with [Piggyback].
 //
 // It runs at the end of cycle t, when no queue changes: all decisions of a cycle are based on the same queues.
 func (r *routing) choosePaths(n *worker, host uint32, t uint64) {
@@ -130,50 +141,59 @@ func (r *routing) choosePaths(n *worker, host uint32, t uint64) {
 			n.wakeNIC(host, due-1)
 			continue
 		}
-		via := r.alternative(n, host, pk)
-		switch {
-		case via == none:
+		place := r.alternative(n, host, pk)
+		if place == none {
 			pk.decided = true
-		case r.prefers(n, pt.router, pk.to, via):
-			pk.decided = true
+			continue
+		}
+		via := uint32(none)
+		if r.prefers(n, pt.router, pk.to, place) {
+			via = uint32(r.dragonfly.Group(int(place)))
+		}
+		if via != pk.via {
 			pk.via, pk.stage = via, 0
-			pk.flags |= nonminimal
+			pk.flags ^= nonminimal
 			r.routeDragonfly(n, pt.router, pk)
 			n.account(c, t)
 			n.present(c, t)
 			n.schedule(q, pt, t)
-		default:
+		}
+		if pk.decided = via != none && r.piggyback == nil; !pk.decided {
 			n.wakeNIC(host, t+1)
 		}
 	}
 }
 
-// prefers reports whether UGAL prefers the path to a host through group via to the minimal path.
-func (r *routing) prefers(n *worker, source, to, via uint32) bool {
+// prefers reports whether UGAL prefers the path to a host through the group of router place to the minimal path.
+func (r *routing) prefers(n *worker, source, to, place uint32) bool {
 	d := r.dragonfly
+	target, via := n.edge[to], uint32(d.Group(int(place)))
 	straight, around := source, source // routers whose queues are compared
 	if n.p.Routing == UGALGlobal {
 		group := d.Group(int(source))
-		straight = uint32(d.Gateway(group, d.Group(int(n.edge[to]))))
+		straight = uint32(d.Gateway(group, d.Group(int(target))))
 		around = uint32(d.Gateway(group, int(via)))
 	}
-	if r.piggyback != nil && r.warned(n, source, n.edge[to]) {
+	if r.piggyback != nil && r.warned(n, source, target) {
 		return true
 	}
-	minimal := n.queued(r.towards(n, straight, n.edge[to], none))
+	minimal := n.queued(r.towards(n, straight, target, none))
 	other := n.queued(r.towards(n, around, none, via))
-	if n.p.UGALWeight == WeightHops {
-		group := d.Group(int(source))
-		landing := uint32(d.Gateway(int(via), group))
-		hops := r.distance(source, uint32(d.Gateway(group, int(via)))) + 1 + r.distance(landing, n.edge[to])
-		return minimal*r.distance(source, n.edge[to]) > other*hops+r.threshold
+	if n.p.UGALWeight == WeightTwo {
+		return minimal > 2*other+r.threshold
 	}
-	return minimal > 2*other+r.threshold
+	group := d.Group(int(source))
+	turn := place
+	if n.p.UGALWeight == WeightPaths {
+		turn = uint32(d.Gateway(int(via), group))
+	}
+	hops := distance(&r.lengths, source, uint32(r.lengths.Gateway(group, int(via)))) + 1 +
+		distance(&r.lengths, turn, target)
+	return minimal*distance(&r.lengths, source, target) > other*hops+r.threshold
 }
 
 // distance returns the hops of the minimal path between two routers.
-func (r *routing) distance(from, to uint32) int64 {
-	d := r.dragonfly
+func distance(d *topology.DragonflyInfo, from, to uint32) int64 {
 	x, y := d.Group(int(from)), d.Group(int(to))
 	switch {
 	case from == to:
@@ -181,7 +201,7 @@ func (r *routing) distance(from, to uint32) int64 {
 	case x == y:
 		return 1
 	}
-	return r.distance(from, uint32(d.Gateway(x, y))) + 1 + r.distance(uint32(d.Gateway(y, x)), to)
+	return distance(d, from, uint32(d.Gateway(x, y))) + 1 + distance(d, uint32(d.Gateway(y, x)), to)
 }
 
 // queued returns the queue of a port as known to its router: the flits that were granted the first virtual channel of

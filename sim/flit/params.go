@@ -97,11 +97,14 @@ type Weight uint8
 
 // Weights.
 const (
-	WeightTwo  Weight = iota // the queue of the other path counts twice
-	WeightHops               // queues are multiplied by the hops of their paths
+	WeightTwo Weight = iota // the queue of the other path counts twice
+	// Queues are multiplied by the hops that FOGSim attributes to their paths: those in a dragonfly with the absolute
+	// arrangement, and through a random router of the intermediate group instead of the first one.
+	WeightHops
+	WeightPaths // queues are multiplied by the hops of their paths
 )
 
-var weights = []string{"2", "hops"}
+var weights = []string{"2", "hops", "paths"}
 
 // String returns the weight's name.
 func (w Weight) String() string { return nameOf(weights, int(w)) }

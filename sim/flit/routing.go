@@ -18,6 +18,9 @@ type routing struct {
 	threshold int64
 
 	dragonfly *topology.DragonflyInfo
+	// lengths is the shape by which UGAL counts hops. FOGSim counts them in the absolute arrangement of global links,
+	// even if the network has another one.
+	lengths   topology.DragonflyInfo
 	sequence  *sequence  // of virtual channels, in dragonflies
 	piggyback *piggyback // nil: routers do not know the congestion of other routers
 	transit   *transit   // nil: packets do not change their path in transit
@@ -70,7 +73,10 @@ func newRouting(n *worker, links []uint32) (routing, error) {
 	var err error
 	switch t := n.topology; {
 	case t.Dragonfly != nil:
-		r.dragonfly = t.Dragonfly
+		r.dragonfly, r.lengths = t.Dragonfly, *t.Dragonfly
+		if n.p.UGALWeight == WeightHops {
+			r.lengths.Arrangement = topology.Absolute
+		}
 		r.sequence = sequenceOf(n.p.Routing)
 		r.transit = newTransit(n.p)
 		r.free = r.transit != nil

@@ -48,7 +48,8 @@ func (p *Params) keys() param.Set {
 		param.New((*length)(&p.Threshold), "ugal-threshold", "UGAL's bias to the minimal path in queue length: a "+
 			"number of flits, or of full packets as in 3packets").Placeholder("n").Sweep().Only(),
 		param.Enum(&p.UGALWeight, "ugal-weight", "weights of the queues that UGAL compares: 2 (the other path counts "+
-			"twice) or hops (each by the hops of its path)", weights...).Only(),
+			"twice), hops (each by the hops that FOGSim attributes to its path) or paths (each by its hops)",
+			weights...).Only(),
 		count(&p.PiggybackCoefficient, "pb-coefficient", "pb: queue of a congested global link, in percent of the "+
 			"mean of its router").Only(),
 		param.New((*length)(&p.PiggybackThreshold), "pb-threshold", "pb: flits or packets by which the queue of a "+
