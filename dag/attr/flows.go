@@ -42,3 +42,36 @@ func FlowClass(attrs string) string {
 	Decode(attrs, "class", &number)
 	return number.String()
 }
+
+// Racks are the first ranks of the racks of consecutive ranks, ascending from 0: the member "racks" of the attributes
+// of a trace.
+type Racks []int
+
+const racksKey = "racks"
+
+// Encode returns the attributes of a trace with the member, "" without racks.
+func (r Racks) Encode() string {
+	if len(r) == 0 {
+		return ""
+	}
+	return Encode(racksKey, r)
+}
+
+// ParseRacks returns the racks of a trace of the given number of ranks, nil if its attributes have none.
+func ParseRacks(attrs string, ranks int) Racks {
+	var r Racks
+	if !Decode(attrs, racksKey, &r) || !r.Valid(ranks) {
+		return nil
+	}
+	return r
+}
+
+// Valid reports whether the racks begin at 0, ascend, and have at least one of the ranks each.
+func (r Racks) Valid(ranks int) bool {
+	for i, first := range r {
+		if i == 0 && first != 0 || i > 0 && first <= r[i-1] || first >= ranks {
+			return false
+		}
+	}
+	return len(r) > 0
+}

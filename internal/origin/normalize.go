@@ -22,7 +22,8 @@ var (
 	// bare shape a trace and take no value, or one after "=".
 	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
 		csv dedup diagonal dims-split emit-spec from-graph gelu h-intdiv ignore-ports inverse json keep-ends
-		learned-positions lenient listing measure merge-non-overlap no-clock npkit-sample offload one-rank-per-node
+		learned-positions lenient listing matrix-only measure merge-non-overlap no-clock npkit-sample offload
+		one-rank-per-node
 		outcast periodic print-model sequence-parallel share-nic share-streams skip-bad start-calc
 		sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)
 

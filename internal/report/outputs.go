@@ -72,6 +72,15 @@ func (o *Outputs) WriteTable(in io.Reader) error {
 	return o.write(r)
 }
 
+// WantsLoad reports whether a picture of a trace shows its matrix.
+func (o *Outputs) WantsLoad() bool { return o.Plots.wants(ofTrace)&Traffic != 0 }
+
+// AreMatrices reports whether there are pictures, and all may be of node matrices.
+func (o *Outputs) AreMatrices() bool {
+	other := func(f PlotFile) bool { return f.Kind != "matrix" }
+	return o.Page == "" && len(o.Plots.Files) > 0 && !slices.ContainsFunc(o.Plots.Files, other)
+}
+
 // Names returns the names of the files.
 func (o *Outputs) Names() (names []string) {
 	for _, name := range []string{o.Page, o.Plots.Data} {

@@ -24,6 +24,7 @@ const (
 	ofTrace                       // a trace
 	ofSeveral                     // several results
 	ofTable                       // a table of numbers
+	ofMatrix                      // node matrices
 )
 
 // Feature is a part of the result that a picture needs and that a run has only on request.
@@ -68,7 +69,7 @@ var plots = []plotKind{
 		needs: "a point with a result", draw: drawSweep},
 	{name: "topology", title: "the network with the utilization of its links", of: ofRun, wants: Figures,
 		needs: "a network of the packet or flit backend with at most 2,000 links", draw: drawTopology},
-	{name: "matrix", title: "bytes from rank to rank", of: ofRun | ofTrace, wants: Traffic,
+	{name: "matrix", title: "bytes from rank to rank", of: ofRun | ofTrace | ofMatrix, wants: Traffic,
 		needs: "messages between ranks", draw: drawMatrix},
 	{name: "sweep", title: "a measure of each result", of: ofSeveral, needs: "a result with a makespan",
 		draw: drawResults},
@@ -154,6 +155,9 @@ func (p *Plots) Register(flags *pflag.FlagSet) (options []string) {
 // plotFormats are the endings of pictures.
 var plotFormats = []string{"svg", "png", "pdf"}
 
+// scalesOfMatrix are the scales of the colors of a matrix, after the name of its kind.
+var scalesOfMatrix = []string{"linear", "log"}
+
 // graphFormats are the endings of graphs as text for Graphviz.
 var graphFormats = []string{"dot", "gv"}
 
@@ -172,8 +176,12 @@ func (p *Plots) Set(text string) error {
 			return fmt.Errorf("no kind %q of pictures, expected one of %s%s", f.Kind, strings.Join(names, ", "),
 				suggestion)
 		}
-		if f.Measure != "" && f.Kind != "sweep" {
+		switch {
+		case f.Measure == "" || f.Kind == "sweep":
+		case f.Kind != "matrix":
 			return fmt.Errorf("%s:%s: only the kind sweep has a measure", f.Kind, f.Measure)
+		case !slices.Contains(scalesOfMatrix, f.Measure):
+			return fmt.Errorf("%s:%s: expected one of %s", f.Kind, f.Measure, strings.Join(scalesOfMatrix, ", "))
 		}
 	}
 	isGraph := slices.Contains(graphFormats, f.format())
@@ -227,7 +235,9 @@ func PlotPage(traces bool) string {
 			"  tracecat --plot bars=times.svg times.csv\n\n"+
 			"bars and lines draw a CSV file instead of a trace. It has a line of headings, which name the axes, and "+
 			"the "+
-			"columns\ngroup, series, value, and perhaps low and high, the bounds of an interval."
+			"columns\ngroup, series, value, and perhaps low and high, the bounds of an interval.\n\n"+
+			"matrix has colors by the share of all bytes, from 0, or with matrix:log=FILE on a logarithmic scale, and "+
+			"borders of\nracks. It also draws CSV files of tracegen matrix --matrix-only, beside each other."
 	}
 	var kinds strings.Builder
 	for i := range plots {
@@ -265,6 +275,9 @@ func (p *Plots) check(of subject, backend string, given func(flag string) bool) 
 		case k == nil:
 			return fmt.Errorf("--plot %s: this is no picture of %s, expected one of %s", f.Kind, subjectName(of),
 				strings.Join(kindNames(of), ", "))
+		case f.Kind == "matrix" && f.Measure != "" && of&(ofTrace|ofMatrix) == 0:
+			return fmt.Errorf("--plot matrix:%s: this is no picture of %s, expected matrix, or tracecat", f.Measure,
+				subjectName(of))
 		case k.with != nil && backend != "" && !slices.Contains(k.with, backend):
 			return fmt.Errorf("--plot %s: needs --backend %s", k.name, strings.Join(k.with, " or "))
 		case k.flag != "" && given != nil && !given(k.flag):
@@ -286,6 +299,8 @@ func subjectName(of subject) string {
 		return "several results"
 	case ofTable:
 		return "a table"
+	case ofMatrix:
+		return "node matrices"
 	}
 	return "a run"
 }
@@ -328,7 +343,7 @@ func (r *Report) Plot(w io.Writer, f PlotFile, o *Plots, data *PlotData) error {
 		if k.of&r.of == 0 || f.Kind != "" && f.Kind != k.name {
 			continue
 		}
-		if drawn = k.draw(s); drawn == nil && f.Measure != "" {
+		if drawn = k.draw(s); drawn == nil && f.Measure != "" && k.name == "sweep" {
 			return fmt.Errorf("--plot %s:%s: no point has this number", k.name, f.Measure)
 		} else if drawn == nil && f.Kind != "" {
 			return fmt.Errorf("--plot %s: needs %s", k.name, k.needs)

@@ -549,7 +549,9 @@ type gridMarks struct {
 	level   func(x float64) int
 	columns []string // names of columns; nil: numbers
 	rows    []string
-	edge    int // ranks of a row
+	edge    int       // ranks of a row
+	shades  *shading  // colors instead of level, for square matrices; may be nil
+	borders []float64 // places of lines between rows, and between columns
 }
 
 func (m *gridMarks) extent(add func(x, y float64)) {

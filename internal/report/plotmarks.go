@@ -215,6 +215,22 @@ func (m *rangeMarks) keys() []plotKey {
 }
 
 func (m *gridMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme) {
+	if m.shades != nil {
+		m.shades.image(c, m.cells, t)
+	} else {
+		m.fill(c, at, t)
+	}
+	line := draw.LineStyle{Color: t.soft, Width: 0.5}
+	for _, border := range m.borders {
+		p := at(border, border)
+		c.StrokeLine2(line, p.X, c.Min.Y, p.X, c.Max.Y)
+		c.StrokeLine2(line, c.Min.X, p.Y, c.Max.X, p.Y)
+	}
+	c.StrokeLines(line, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max, {X: c.Min.X, Y: c.Max.Y}, c.Min})
+}
+
+// fill fills the cells with the colors of their levels.
+func (m *gridMarks) fill(c draw.Canvas, at func(x, y float64) vg.Point, t *theme) {
 	for i, row := range m.cells {
 		for k := 0; k < len(row); {
 			if row[k].of <= 0 {
@@ -234,8 +250,6 @@ func (m *gridMarks) plot(c draw.Canvas, at func(x, y float64) vg.Point, t *theme
 			k = end
 		}
 	}
-	c.StrokeLines(draw.LineStyle{Color: t.soft, Width: 0.5}, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max,
-		{X: c.Min.X, Y: c.Max.Y}, c.Min})
 }
 
 // seam is the overlap of cells, so that the ground does not show between them.

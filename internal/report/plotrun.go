@@ -96,8 +96,14 @@ func drawRankRanges(names []string, ranks int, of func(name string, rank int) va
 	return &picture{panels: []*panel{p}, keys: m.keys()}
 }
 
-// drawMatrix draws the bytes from rank to rank.
+// drawMatrix draws the bytes from rank to rank, as shares of all for a document that has them.
 func drawMatrix(s *source) *picture {
+	if load := s.root.get("load"); load.known {
+		return drawShares(s, []value{load})
+	}
+	if s.of == ofMatrix {
+		return drawShares(s, s.root.get("loads").all())
+	}
 	matrix := s.root.get("matrix")
 	rows := matrix.get("bytes").all()
 	edge := max(1, int(matrix.get("ranks_per_row").number()))

@@ -35,7 +35,7 @@ weibull:alpha=4.7,lambda=4100,round=1; see docs/reference/generators/matrix.md.`
 	Lowered: true,
 	Exclusive: [][]string{
 		{"node-matrix", "matrix"}, {"node-matrix", "inter-rack"}, {"size-pmf", "size-dist"},
-		{"interarrival-pmf", "interarrival-dist"},
+		{"interarrival-pmf", "interarrival-dist"}, {"matrix-only", "report"},
 	},
 	New: func() generator.Config {
 		return &Config{model: Default(), Seed: generator.NewSeed(), preset: "uniform"}
@@ -55,6 +55,7 @@ type Config struct {
 	sizePMF, gapPMF         string
 	nodes, flows            *int // nil: not given
 	interRack               *float64
+	matrixOnly              bool
 }
 
 // Params describes the parameters.
@@ -92,6 +93,7 @@ func (c *Config) Params() param.Set {
 			", the last two with settings such as nodes:fraction=0.2,share=0.55").Placeholder("recipe").
 			Default("set by the preset"),
 		param.File(&c.nodeMatrix, "node-matrix", "file of the node matrix, instead of --matrix"),
+		param.Bool(&c.matrixOnly, "matrix-only", "write the node matrix as CSV, and no flows"),
 		param.File(&c.sizes, "sizes", "file of flow sizes"),
 		param.File(&c.gaps, "interarrivals", "file of interarrival times"),
 		param.File(&c.sizePMF, "size-pmf", "file of the size distribution's mass function"),
@@ -112,11 +114,11 @@ func given[T any](mark **T, value *T) func() error {
 	}
 }
 
-// Source generates the flows and returns their trace.
-func (c *Config) Source(env *generator.Env) (dag.Source, error) {
+// params returns the parameters, with the contents of files.
+func (c *Config) params(env *generator.Env) (Params, error) {
 	p := c.model
 	if err := c.setDistributions(&p); err != nil {
-		return nil, err
+		return p, err
 	}
 	if err := cmp.Or(
 		readInto(env, c.nodeMatrix, &p.Matrix, ReadMatrix),
@@ -125,9 +127,38 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 		readInto(env, c.sizePMF, &p.Sizes.PMF, Size.ReadPMF),
 		readInto(env, c.gapPMF, &p.Interarrivals.PMF, Interarrival.ReadPMF),
 	); err != nil {
-		return nil, err
+		return p, err
 	}
-	if err := c.setCounts(&p); err != nil {
+	err := c.setCounts(&p)
+	return p, err
+}
+
+// Prints reports whether the generator prints the node matrix only.
+func (c *Config) Prints() (name string, prints bool) {
+	return "matrix-only", c.matrixOnly
+}
+
+// Print prints the node matrix.
+func (c *Config) Print(env *generator.Env, w io.Writer) error {
+	p, err := c.params(env)
+	if err != nil {
+		return err
+	}
+	m, report, err := Target(p, c.Seed.Value)
+	var param *openloop.ParamError
+	if errors.As(err, &param) {
+		return err
+	} else if err != nil {
+		return &generator.Failure{Err: err}
+	}
+	report.warnMatrix(env)
+	return m.WriteCSV(w)
+}
+
+// Source generates the flows and returns their trace.
+func (c *Config) Source(env *generator.Env) (dag.Source, error) {
+	p, err := c.params(env)
+	if err != nil {
 		return nil, err
 	}
 	add, done := env.StartProgress("packing", "flows")
@@ -188,14 +219,19 @@ func (c *Config) setCounts(p *Params) error {
 	return nil
 }
 
-// warn reports differences from the parameters.
-func (r *Report) warn(p *Params, env *generator.Env) {
+// warnMatrix reports changes of the node matrix.
+func (r *Report) warnMatrix(env *generator.Env) {
 	if r.NegativeCells > 0 {
 		env.Warnf("%d negative cells of the node matrix were set to 0", r.NegativeCells)
 	}
 	if r.MatrixCorrected {
 		env.Warnf("nodes would exceed their capacity: the node matrix was corrected")
 	}
+}
+
+// warn reports differences from the parameters.
+func (r *Report) warn(p *Params, env *generator.Env) {
+	r.warnMatrix(env)
 	warnDistance(p, env, "sizes", r.SizeDistance)
 	warnDistance(p, env, "times between arrivals", r.IntervalDistance)
 	if end := float64(p.MinDuration) / 1e6; float64(r.Copies)*r.Duration < end {

@@ -651,9 +651,9 @@ func TestRefused(t *testing.T) {
 		"size-dist is weibull, expected a distribution with":                                  func(p *Params) { p.Sizes.Distribution = &Distribution{Family: "weibull"} },
 		"matrix is none, expected a recipe":                                                   func(p *Params) { p.Recipe = nil },
 		"matrix is nodes, expected a matrix that can be made":                                 func(p *Params) { p.Recipe = &Recipe{Kind: "nodes", Count: 10} },
-		"node-matrix is of 2 nodes, expected 9":                                               func(p *Params) { p.Matrix = &Matrix{2, []float64{0, 0.5, 0.5, 0}} },
-		"node-matrix is 2 in total, expected 1":                                               func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{2, []float64{0, 1, 1, 0}} },
-		"node-matrix is 1 from node 0 to itself, expected 0":                                  func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{2, []float64{1, 0, 0, 0}} },
+		"node-matrix is of 2 nodes, expected 9":                                               func(p *Params) { p.Matrix = &Matrix{N: 2, Cells: []float64{0, 0.5, 0.5, 0}} },
+		"node-matrix is 2 in total, expected 1":                                               func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{N: 2, Cells: []float64{0, 1, 1, 0}} },
+		"node-matrix is 1 from node 0 to itself, expected 0":                                  func(p *Params) { p.Nodes, p.Matrix = 2, &Matrix{N: 2, Cells: []float64{1, 0, 0, 0}} },
 		"sizes is more than 9007199254740992 bytes":                                           func(p *Params) { p.Sizes.Given = slices.Repeat([]float64{MaxBytes}, 9) },
 		"load is 0.5, expected a load at which the flows take less": func(p *Params) {
 			p.Sizes.Given, p.Capacity = slices.Repeat([]float64{MaxBytes}, 4), 1e-3

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // Matrix is the part of all bytes that each node sends to each other: Cells[source*N+destination]. The parts are 0 or
@@ -16,6 +18,7 @@ import (
 type Matrix struct {
 	N     int
 	Cells []float64
+	Racks attr.Racks // of the nodes; nil: unknown
 }
 
 // Recipe is a recipe for a node matrix. All matrices are symmetric.
@@ -150,7 +153,7 @@ func (l *Recipe) Matrix(n int, random *rand.Rand) (*Matrix, error) {
 }
 
 func newMatrix(n int) *Matrix {
-	return &Matrix{n, make([]float64, n*n)}
+	return &Matrix{N: n, Cells: make([]float64, n*n)}
 }
 
 // eachPair calls f with the cells above the diagonal, row by row.
@@ -302,6 +305,16 @@ func (l *Recipe) probability(i, k int, random *rand.Rand) float64 {
 // Rack returns the rack of a node. Racks have consecutive nodes; their sizes differ by at most one.
 func Rack(node, nodes, racks int) int {
 	return node * racks / nodes
+}
+
+// racksOf returns the racks of nodes.
+func racksOf(nodes, racks int) (firsts attr.Racks) {
+	for node := range nodes {
+		if Rack(node, nodes, racks) == len(firsts) {
+			firsts = append(firsts, node)
+		}
+	}
+	return firsts
 }
 
 // shareRacks moves bytes between pairs within a rack and pairs across racks, so that the latter have the part inter of

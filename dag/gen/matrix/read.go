@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 )
 
@@ -20,14 +21,21 @@ const (
 	maxRows = MaxFlows
 )
 
-// rows calls row with the numbers of each line, which are valid until it returns.
-func rows(file io.Reader, row func(line int64, fields []float64) error) (lines int64, err error) {
+// rows calls row with the numbers of each line, which are valid until it returns, and header with a first line that
+// begins with a name, unless header is nil.
+func rows(file io.Reader, header func(text string) error, row func(line int64, fields []float64) error) (lines int64,
+	err error) {
 	scanner := bufio.NewScanner(file)
 	scanner.Buffer(nil, maxLine)
 	var values []float64
 	for scanner.Scan() {
 		lines++
 		text := strings.TrimSpace(scanner.Text())
+		if lines == 1 && header != nil && text != "" && isHeader(text) {
+			if err := header(text); err != nil {
+				return lines, err
+			}
+		}
 		if text == "" || lines == 1 && isHeader(text) {
 			continue
 		}
@@ -66,7 +74,7 @@ func lineError(line int64, expected, found string) error {
 // ReadValues reads a value per line. A line that does not parse is an *openloop.LineError.
 func (q Quantity) ReadValues(file io.Reader) ([]float64, error) {
 	var values []float64
-	lines, err := rows(file, func(line int64, fields []float64) error {
+	lines, err := rows(file, nil, func(line int64, fields []float64) error {
 		switch {
 		case len(fields) != 1:
 			return lineError(line, "one number", fmt.Sprintf("%d", len(fields)))
@@ -88,7 +96,7 @@ func (q Quantity) ReadValues(file io.Reader) ([]float64, error) {
 // *openloop.LineError.
 func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 	p := &PMF{}
-	lines, err := rows(file, func(line int64, fields []float64) error {
+	lines, err := rows(file, nil, func(line int64, fields []float64) error {
 		switch {
 		case len(fields) != 2:
 			return lineError(line, "a value and its probability", fmt.Sprintf("%d numbers", len(fields)))
@@ -118,15 +126,23 @@ func (q Quantity) ReadPMF(file io.Reader) (*PMF, error) {
 const tolerance = 1e-6
 
 // ReadMatrix reads a node matrix, a line per source, and divides it by its sum. It keeps numbers below 0, which
-// NewSource sets to 0 and reports. A line that does not parse is an *openloop.LineError.
+// NewSource sets to 0 and reports. A first line "racks,0,16,..." has the first node of each rack. A line that does not
+// parse is an *openloop.LineError.
 func ReadMatrix(file io.Reader) (*Matrix, error) {
 	m := &Matrix{}
 	row := 0
-	lines, err := rows(file, func(line int64, fields []float64) error {
+	header := func(text string) (err error) {
+		m.Racks, err = readRacks(text)
+		return err
+	}
+	lines, err := rows(file, header, func(line int64, fields []float64) error {
 		if row == 0 {
 			m.N = len(fields)
 		}
 		switch {
+		case row == 0 && m.Racks != nil && !m.Racks.Valid(m.N):
+			return lineError(1, fmt.Sprintf("first nodes of racks, ascending from 0 to at most %d", m.N-1),
+				fmt.Sprint([]int(m.Racks)))
 		case m.N < 2 || m.N > MaxNodes:
 			return lineError(line, fmt.Sprintf("2..%d numbers", MaxNodes), fmt.Sprintf("%d", m.N))
 		case len(fields) != m.N || row == m.N:
@@ -153,4 +169,64 @@ func ReadMatrix(file io.Reader) (*Matrix, error) {
 		m.Cells[i] /= total
 	}
 	return m, nil
+}
+
+// racksName begins the line of a node matrix that has its racks.
+const racksName = "racks,"
+
+// Detect reports whether a file begins like a node matrix: with a line of racks, or of several numbers.
+func Detect(head []byte) bool {
+	text := strings.TrimLeft(string(head), " \t\r\n")
+	if strings.HasPrefix(text, racksName) {
+		return true
+	}
+	line, _, whole := strings.Cut(text, "\n")
+	fields := strings.Split(line, ",")
+	if !whole { // the last one may be incomplete
+		fields = fields[:len(fields)-1]
+	}
+	for _, field := range fields {
+		if _, err := number(strings.TrimSpace(field)); err != nil {
+			return false
+		}
+	}
+	return len(fields) > 1
+}
+
+// readRacks reads the racks of a node matrix from its first line, nil if that has other names.
+func readRacks(text string) (racks attr.Racks, err error) {
+	list, ok := strings.CutPrefix(text, racksName)
+	if !ok {
+		return nil, nil
+	}
+	for field := range strings.SplitSeq(list, ",") {
+		first, err := strconv.ParseUint(strings.TrimSpace(field), 10, 31)
+		if err != nil || len(racks) == MaxNodes {
+			return nil, lineError(1, "the first node of each rack", fmt.Sprintf("%.40q", field))
+		}
+		racks = append(racks, int(first))
+	}
+	return racks, nil
+}
+
+// WriteCSV writes the matrix as ReadMatrix reads it.
+func (m *Matrix) WriteCSV(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	if m.Racks != nil {
+		line := []byte(racksName)
+		for _, first := range m.Racks {
+			line = append(strconv.AppendInt(line, int64(first), 10), ',')
+		}
+		out.Write(append(line[:len(line)-1], '\n'))
+	}
+	var line []byte
+	for row := range m.N {
+		line = line[:0]
+		for _, v := range m.Cells[row*m.N:][:m.N] {
+			line = append(strconv.AppendFloat(line, v, 'g', -1, 64), ',')
+		}
+		line[len(line)-1] = '\n'
+		out.Write(line)
+	}
+	return out.Flush()
 }

@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 	m, err := ReadMatrix(strings.NewReader("0,3\n1,0\n"))
-	if want := (&Matrix{2, []float64{0, 0.75, 0.25, 0}}); err != nil || !reflect.DeepEqual(m, want) {
+	if want := (&Matrix{N: 2, Cells: []float64{0, 0.75, 0.25, 0}}); err != nil || !reflect.DeepEqual(m, want) {
 		t.Errorf("%v, %v", m, err)
 	}
 

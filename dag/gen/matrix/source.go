@@ -38,7 +38,9 @@ func newSource(w *workload, maxBatch int64) (*openloop.Source, error) {
 		ops[node] = uint32(perCopy[node] * c.copies)
 	}
 	m := openloop.Model{
-		Meta:     dag.Meta{Title: fmt.Sprintf("matrix, %d nodes, %d flows", w.Nodes, flows)},
+		Meta: dag.Meta{
+			Title: fmt.Sprintf("matrix, %d nodes, %d flows", w.Nodes, flows), Attrs: w.matrix.Racks.Encode(),
+		},
 		Tasks:    w.Nodes,
 		Context:  w.Context,
 		Messages: func() openloop.Stream { return &stream{columns: c} },

@@ -168,7 +168,7 @@ func TestCorrectedAsReference(t *testing.T) {
 	m := v.params.Matrix
 	m.correct(v.Expected.LoadRate, v.Capacity)
 	corrected := read(t, v, "node_matrix_corrected.csv", func(file io.Reader) (cells []float64, err error) {
-		_, err = rows(file, func(_ int64, fields []float64) error {
+		_, err = rows(file, nil, func(_ int64, fields []float64) error {
 			cells = append(cells, fields...)
 			return nil
 		})

@@ -55,6 +55,20 @@ func NewSource(p Params, seed int64) (*openloop.Source, *Report, error) {
 	return s, &w.report, err
 }
 
+// Target returns the node matrix that the flows of a workload follow, without generating them. It is corrected for the
+// capacity of nodes if the load is above 0. Errors are those of NewSource.
+func Target(p Params, seed int64) (*Matrix, *Report, error) {
+	if err := p.Check(); err != nil {
+		return nil, nil, err
+	}
+	w := &workload{Params: p, seed: seed, report: Report{Nodes: p.Nodes}}
+	if err := w.makeMatrix(); err != nil {
+		return nil, nil, err
+	}
+	w.report.LoadRate = p.Load * p.Capacity * float64(p.Nodes) / 2
+	return w.matrix, &w.report, w.checkMatrix()
+}
+
 // generate generates the flows.
 func generate(p Params, seed int64) (*workload, error) {
 	if err := p.Check(); err != nil {
@@ -87,13 +101,16 @@ type workload struct {
 // makeMatrix sets the node matrix, or copies the given one.
 func (w *workload) makeMatrix() (err error) {
 	if w.Matrix != nil {
-		w.matrix = &Matrix{w.Matrix.N, slices.Clone(w.Matrix.Cells)}
+		w.matrix = &Matrix{w.Matrix.N, slices.Clone(w.Matrix.Cells), w.Matrix.Racks}
 		w.report.NegativeCells = w.matrix.normalise()
 	} else if w.matrix, err = w.Recipe.Matrix(w.Nodes, random(w.seed, "matrix")); err != nil {
 		return &openloop.ParamError{Param: "matrix", Found: w.Recipe.Kind, Expected: "a matrix that can be made: " +
 			err.Error()}
 	} else if w.Racks > 0 && w.InterRack > 0 {
 		w.report.NegativeCells = w.matrix.shareRacks(w.Racks, w.InterRack)
+	}
+	if w.Racks > 0 {
+		w.matrix.Racks = racksOf(w.Nodes, w.Racks)
 	}
 	return nil
 }

@@ -54,6 +54,11 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 			if err != nil {
 				return err
 			}
+			if v.outputs.AreMatrices() {
+				if done, err := v.plotMatrices(p, names); done || err != nil {
+					return err
+				}
+			}
 			if v.outputs.IsTable() {
 				return v.plotTable(p, names[0])
 			}

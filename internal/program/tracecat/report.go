@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -24,8 +25,9 @@ type reported struct {
 	Ranks  []rankSums     `json:"by_rank"` // with many ranks, those with most bytes
 	*shape
 
-	Arrivals *arrivals `json:"arrivals,omitempty"`
-	Graph    *graph    `json:"dag,omitempty"` // of a small trace
+	Load     *report.LoadMatrix `json:"load,omitempty"` // with a picture of it
+	Arrivals *arrivals          `json:"arrivals,omitempty"`
+	Graph    *graph             `json:"dag,omitempty"` // of a small trace
 }
 
 // arrivals counts the ops with a release time by time.
@@ -94,7 +96,7 @@ func (v *view) checkReport(p *cli.Program, files int) error {
 		return cli.Usagef("--report: %s: expected a name that ends with .html", v.outputs.Page)
 	case v.outputs.Page != "" && v.outputs.IsTable():
 		return cli.Usagef("--report is about a trace, --plot bars and lines are about a table: omit one of them")
-	case files > 1:
+	case files > 1 && !v.outputs.AreMatrices():
 		return cli.Usagef("%s reads one trace, found %d files", flag, files)
 	case v.ops || v.matrix || v.check || v.diff || v.csv:
 		return cli.Usagef("%s adds a %s to the summary: omit --ops, --matrix, --check, --diff and --csv", flag, what)
@@ -213,9 +215,24 @@ func graphOf(t *dag.Trace) *graph {
 func (v *view) writeReport(p *cli.Program, s *summary, t *dag.Trace) (*reported, error) {
 	with := *s
 	with.reported = measure(t)
+	if v.outputs.WantsLoad() {
+		with.reported.Load = loadOf(t)
+	}
 	v.outputs.Create = func(name string) (report.File, error) { return p.Create(name, false) }
 	_, err := v.outputs.Write(with.writeJSON)
 	return with.reported, err
+}
+
+// loadOf returns the shares of bytes by pair of ranks, nil without any.
+func loadOf(t *dag.Trace) *report.LoadMatrix {
+	m := report.NewLoadMatrix(len(t.Ranks), attr.ParseRacks(t.Attrs, len(t.Ranks)))
+	for _, pair := range dag.Matrix(t) {
+		m.Add(int(pair.Src), int(pair.Dst), max(0, pair.Bytes.Float()))
+	}
+	if !m.Normalise() {
+		return nil
+	}
+	return m
 }
 
 // plotTable writes the pictures of a table in CSV.

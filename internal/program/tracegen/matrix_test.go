@@ -198,3 +198,31 @@ func TestMatrixUsage(t *testing.T) {
 		t.Errorf("to a terminal: exit status %d, stderr %q", got.Status, got.Stderr)
 	}
 }
+
+// TestMatrixOnly checks that --matrix-only writes the matrix that flows then follow, and its racks.
+func TestMatrixOnly(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flags := "matrix --ranks 16 --racks 3 --preset university --size-dist uniform:min=100,max=200 --threshold 1 " +
+		"--interarrival-dist uniform:min=1,max=9 --seed 4 "
+	for _, args := range []string{flags + "--matrix-only -o m.csv", flags + "--report a.json -o a.parquet",
+		flags + "--node-matrix m.csv --report b.json -o b.parquet"} {
+		if got := clitest.Run(newCommand, strings.Fields(args)...); got.Status != 0 {
+			t.Fatalf("tracegen %s: status %d, %s", args, got.Status, got.Stderr)
+		}
+	}
+	a, b := readReport(t, "a.json"), readReport(t, "b.json")
+	for _, name := range []string{"packing_distance", "inter_rack_share"} { // the file's cells are divided by their sum
+		if x, y := a[name].(float64), b[name].(float64); math.Abs(x-y) > 1e-9 {
+			t.Errorf("%s is %v, with the written matrix %v", name, x, y)
+		}
+		delete(a, name)
+		delete(b, name)
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("report %v, with the written matrix %v", a, b)
+	}
+	text, err := os.ReadFile("m.csv")
+	if err != nil || !strings.HasPrefix(string(text), "racks,0,6,11\n0,0.0") {
+		t.Errorf("error %v, matrix %.100s", err, text)
+	}
+}

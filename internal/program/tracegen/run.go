@@ -171,7 +171,7 @@ func (r *run) checkReport() error {
 
 // print writes a text of the generator instead of a trace; the named flag selects it.
 func (r *run) print(name string, printer generator.Printer) error {
-	if r.lower.Asked() || r.write.To != "" {
+	if !r.generator.Lowered && r.lower.Asked() || r.write.To != "" {
 		return cli.Usagef("--%s prints no trace and excludes --to and --lower", name)
 	}
 	var text bytes.Buffer
