@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // column is a field of an op that an attribute represents.
@@ -42,6 +43,8 @@ const (
 	dimsName       = "involved_dim"
 	priorityName   = "comm_priority"
 	rootName       = "root"
+	gatherName     = "gather"     // tracedag's own, see attr.MemAccess
+	locationName   = "tensor_loc" // 1: local memory; 2: remote memory
 	oldGroupName   = "comm_group" // name of pg_name until 2025
 )
 
@@ -313,6 +316,23 @@ func typeOf(op *dag.Op) NodeType {
 	return CompNode
 }
 
+// localMemory is the value of tensor_loc for the memory of the accelerator.
+const localMemory = 1
+
+// memAccess returns the description of an access to memory in the attributes of the current node.
+func (r *rankReader) memAccess() (a attr.MemAccess) {
+	for i := range r.attrs {
+		switch v, how := bytesColumn.number(r.attrs[i].kind, r.attrs[i].num); {
+		case how != fits:
+		case string(r.attrs[i].name) == gatherName:
+			a.Gather = v
+		case string(r.attrs[i].name) == locationName:
+			a.Local = v == localMemory
+		}
+	}
+	return a
+}
+
 // sized reports whether a computation gets num_ops and tensor_size. One with only a duration does not, so that a
 // simulator with a roofline model refuses it instead of treating it as empty.
 func sized(op *dag.Op) bool {
@@ -320,8 +340,8 @@ func sized(op *dag.Op) bool {
 }
 
 // appendUsual appends, as fields of a node on the wire, the default attributes of an op: all that simulators read,
-// of the kinds that they accept. group is the name of its communicator.
-func appendUsual(b []byte, op *dag.Op, group string) []byte {
+// of the kinds that they accept. group is the name of its communicator; access describes an access to memory.
+func appendUsual(b []byte, op *dag.Op, group string, access attr.MemAccess) []byte {
 	communication := op.Kind == dag.Send || op.Kind == dag.Recv || op.Kind == dag.Coll
 	host := uint64(0)
 	if !communication {
@@ -336,6 +356,12 @@ func appendUsual(b []byte, op *dag.Op, group string) []byte {
 		}
 	case dag.Mem:
 		b = appendNumber(b, tensorName, Uint64Val, uint64(op.Bytes))
+		if access.Gather != 0 {
+			b = appendNumber(b, gatherName, Int64Val, uint64(access.Gather))
+		}
+		if access.Local {
+			b = appendNumber(b, locationName, Uint64Val, localMemory)
+		}
 	case dag.Send, dag.Recv:
 		name := destName
 		if op.Kind == dag.Recv {

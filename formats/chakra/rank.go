@@ -434,7 +434,13 @@ func (r *rankReader) setAttrs(op *dag.Op, k int) error {
 		b, m = appendIO(b, `"outputs":`, n.outputs)
 	}
 	if m == nil {
-		r.usual = appendUsual(r.usual[:0], op, r.group)
+		var access attr.MemAccess
+		if op.Kind == dag.Mem {
+			if access = r.memAccess(); access != (attr.MemAccess{}) {
+				b = append(access.Append(b), ',')
+			}
+		}
+		r.usual = appendUsual(r.usual[:0], op, r.group, access)
 		if typeOf(op) != n.typ || n.block == nil || string(r.usual) != string(n.block) {
 			b, m = r.appendAttrs(b, op)
 		}

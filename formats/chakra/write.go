@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -99,7 +100,7 @@ func (p *plan) metadata(rank int) (Metadata, bool) {
 
 // idleNode returns the node of a rank without ops, because ASTRA-sim refuses a file without nodes.
 func idleNode() *Node {
-	return &Node{Name: "idle", Type: CompNode, wired: appendUsual(nil, &dag.Op{Kind: dag.Calc}, "")}
+	return &Node{Name: "idle", Type: CompNode, wired: appendUsual(nil, &dag.Op{Kind: dag.Calc}, "", attr.MemAccess{})}
 }
 
 // writeGroups writes the file of communicators, if there are any besides the one of all ranks.
@@ -141,7 +142,7 @@ func (p *plan) warn(o format.WriteOptions) {
 	if o.Warn == nil {
 		return
 	}
-	var idle, empty, own, refused, bcasts int64
+	var idle, empty, own, refused, bcasts, gathers int64
 	for rank := range p.t.Ranks {
 		r := p.t.Ranks[rank]
 		if _, recorded := p.metadata(rank); r.Len() == 0 {
@@ -155,6 +156,9 @@ func (p *plan) warn(o format.WriteOptions) {
 			case dag.Send:
 				add(&empty, r.Bytes.At(i) == 0)
 				add(&own, int(r.Peer.At(i)) == rank)
+			case dag.Mem:
+				access, _ := attr.ParseMemAccess(r.Attrs.At(i))
+				add(&gathers, access.Gather > 1)
 			case dag.Coll:
 				subkind := r.Subkind.At(i)
 				add(&bcasts, subkind == dag.Bcast)
@@ -174,6 +178,8 @@ func (p *plan) warn(o format.WriteOptions) {
 			"(--lower collectives)"},
 		{bcasts, "%d ops of bcasts, for which ASTRA-sim takes their recorded duration or 1 ns, " +
 			"unless they are lowered (--lower collectives)"},
+		{gathers, "%d accesses to memory gather or reduce data of several ranks on the way, which ASTRA-sim ignores: " +
+			"it accesses the data of each rank alone"},
 	} {
 		if w.count > 0 {
 			o.Warn(w.text, w.count)
@@ -197,6 +203,7 @@ type opAttrs struct {
 	Attr         json.RawMessage `json:"attr"`
 	Wire         []byte          `json:"wire"`
 	Unknown      []byte          `json:"unknown"`
+	attr.MemAccess
 }
 
 type storedIO struct {
@@ -242,8 +249,9 @@ func (w *rankWriter) begin(p *plan, rank int) error {
 		if text != "" {
 			a = new(opAttrs)
 			if !p.ours(w.r.Job.At(i)) || json.Unmarshal([]byte(text), a) != nil {
-				a = nil
-				w.foreign++
+				if a = otherAttrs(text, w.r.Kind[i]); a == nil {
+					w.foreign++
+				}
 			}
 		}
 		w.attrs = append(w.attrs, a)
@@ -255,6 +263,15 @@ func (w *rankWriter) begin(p *plan, rank int) error {
 		return fmt.Errorf("rank %d: %w", rank, err)
 	}
 	return nil
+}
+
+// otherAttrs returns the part of attributes of another origin that a node can have, or nil if it can have none.
+func otherAttrs(text string, kind dag.Kind) *opAttrs {
+	access, ok := attr.ParseMemAccess(text)
+	if !ok || kind != dag.Mem || text != "{"+string(access.Append(nil))+"}" {
+		return nil
+	}
+	return &opAttrs{MemAccess: access}
 }
 
 // of returns the attributes of an op, or nil if it has none of this format.
@@ -434,7 +451,7 @@ func (w *rankWriter) setAttrs(op *dag.Op, a *opAttrs) {
 	group := w.p.groups[op.Comm]
 	typ, attrs, ok := w.stored(op, a)
 	if !ok {
-		w.usual = appendUsual(w.usual[:0], op, group)
+		w.usual = appendUsual(w.usual[:0], op, group, a.MemAccess)
 		n.wired = w.usual
 		return
 	}

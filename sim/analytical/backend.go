@@ -34,6 +34,7 @@ type backend struct {
 	replicate      bool
 	rendezvous     bool
 	injectionScale float64
+	explain        bool
 
 	env      *sim.Env
 	network  Network
@@ -61,6 +62,7 @@ func (b *backend) Params() param.Set {
 		param.Bool(&b.replicate, "replicate-rank0", "run the trace file of rank 0 on all NPUs"),
 		param.Bool(&b.rendezvous, "rendezvous", "send messages only after the receiver requests them"),
 		param.Float(&b.injectionScale, "injection-scale", "scale factor of endpoint-delay in the system file"),
+		param.Bool(&b.explain, "explain", "report link loads and times of chunks of the accesses to a memory pool"),
 	}
 	return append(set, b.numbers(&b.network, &b.system)...)
 }
@@ -107,6 +109,9 @@ func (b *backend) readNetwork() error {
 
 func (b *backend) readMemory() error {
 	if b.memoryFile == "" {
+		if b.explain {
+			return param.Needs("explain", "--memory, with a memory pool")
+		}
 		return nil
 	}
 	text, err := readConfig(b.memoryFile)
@@ -118,6 +123,10 @@ func (b *backend) readMemory() error {
 	}
 	if err := b.memory.Check(b.network.NPUs()); err != nil {
 		return fmt.Errorf("%s: %w", b.memoryFile, err)
+	}
+	if b.explain && b.memory.stages() == 0 && b.memory.Direct == nil {
+		return param.Errorf("explain", "expected a memory with links, such as HIERARCHICAL_POOL, in %s, found %v",
+			b.memoryFile, b.memory.Kind)
 	}
 	return nil
 }
@@ -199,7 +208,7 @@ func (b *backend) readCustomTrace(prefix string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := compile(b.env.Context, dag.FromTrace(trace))
+	program, err := compile(b.env.Context, dag.FromTrace(trace), false)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -289,7 +298,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 			b.network.Shape(), npus, hint)
 	}
 	r := &replay{b: b, localMem: localMemFiles{prefix: b.localMem, env: b.env}}
-	if r.program, err = compile(env.Context, s); err != nil {
+	if r.program, err = compile(env.Context, s, b.system.MemoryOverlap); err != nil {
 		return nil, err
 	}
 	if shared, err := env.SharesNICs(s); err != nil {
@@ -389,6 +398,9 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	stats := &done.NPUs
 	done.Add(sim.Section{Key: "npu_stats", Value: stats, Units: statUnits, Ranks: len(stats.Cycles) > 0,
 		Tables: func(w io.Writer) { printBreakdown(w, stats) }})
+	if r.b.explain {
+		done.Add(r.b.memory.explain(r.program.accesses()))
+	}
 	if len(stats.Wrapped) > 0 {
 		done.Add(sim.Section{Key: "npu_stats_wrapped", Value: stats.Wrapped, Rows: []sim.Row{sim.Rowf("wrapped",
 			"%s of npu_stats: values below 0 are 2^64 larger, as in ASTRA-sim", strings.Join(stats.Wrapped, ", "))}})

@@ -18,8 +18,9 @@ func printBreakdown(w io.Writer, s *NPUStats) {
 		label string
 		of    []uint64
 	}{
-		{"finish", s.Cycles}, {"compute", computing(s)}, {"exposed communication", s.ExposedComm},
-		{"exposed memory", s.ExposedMemory}, {"idle", s.Idle},
+		{"finish", s.Cycles}, {"compute", s.Breakdown.Compute}, {"exposed communication", s.Breakdown.ExposedComm},
+		{"exposed remote memory", s.Breakdown.ExposedRemote}, {"exposed local memory", s.Breakdown.ExposedLocal},
+		{"idle", s.Breakdown.Idle},
 	}
 	fmt.Fprint(w, "\nNPU")
 	for _, r := range rows {
@@ -44,17 +45,11 @@ func printBreakdown(w io.Writer, s *NPUStats) {
 	line("max", slices.Max[[]uint64])
 }
 
-// computing returns the time per NPU in which at least one calc ran.
-func computing(s *NPUStats) []uint64 {
-	times := make([]uint64, len(s.Cycles))
-	for npu := range times {
-		times[npu] = s.Cycles[npu] - s.ExposedComm[npu] - s.ExposedMemory[npu] - s.Idle[npu]
-	}
-	return times
-}
-
-// mean returns the mean in whole nanoseconds.
+// mean returns the mean in whole nanoseconds, 0 without times.
 func mean(times []uint64) uint64 {
+	if len(times) == 0 {
+		return 0
+	}
 	sum := 0.0
 	for _, t := range times {
 		sum += float64(t)

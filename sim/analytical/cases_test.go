@@ -191,9 +191,9 @@ func (c *simulationCase) compare(t *testing.T, backend string, result *analytica
 		t.Fatal(err)
 	}
 	var parsed struct {
-		Complete bool                     `json:"complete"`
-		Stuck    json.RawMessage          `json:"stuck"`
-		Stats    map[string][]json.Number `json:"npu_stats"`
+		Complete bool                       `json:"complete"`
+		Stuck    json.RawMessage            `json:"stuck"`
+		Stats    map[string]json.RawMessage `json:"npu_stats"`
 	}
 	if err := json.Unmarshal(document, &parsed); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,12 @@ func (c *simulationCase) compare(t *testing.T, backend string, result *analytica
 		if expected.All != nil {
 			want = slices.Repeat([]json.Number{*expected.All}, c.NPUs)
 		}
-		got := parsed.Stats[key]
+		var got []json.Number
+		if text := parsed.Stats[key]; text != nil {
+			if err := json.Unmarshal(text, &got); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if len(got) != len(want) {
 			t.Errorf("%s: %s: got %d values, expected %d", backend, key, len(got), len(want))
 			continue

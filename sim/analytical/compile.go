@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -22,6 +23,8 @@ type compiler struct {
 	columns dag.Rank
 	stable  bool
 
+	accesses bool // the trace has memory accesses, which attributes describe
+
 	rank    int
 	r       *dag.Rank
 	g       *graph
@@ -29,7 +32,13 @@ type compiler struct {
 }
 
 func newCompiler(ctx context.Context, p *Program, s dag.Source, h *dag.Header) *compiler {
-	return &compiler{p: p, ctx: ctx, read: s.NewReader(dag.Replay), stable: h.Stable}
+	c := &compiler{p: p, ctx: ctx, stable: h.Stable, accesses: slices.Contains(h.Kinds, dag.Mem)}
+	columns := dag.Replay
+	if c.accesses {
+		columns = dag.All
+	}
+	c.read = s.NewReader(columns)
+	return c
 }
 
 func (c *compiler) batch(b dag.Batch) error {
@@ -46,7 +55,7 @@ func (c *compiler) batch(b dag.Batch) error {
 			c.p.graphs[c.rank] = noOps
 			continue
 		}
-		if c.last == nil || !c.stable || !sameColumns(&c.columns, c.r) {
+		if c.last == nil || !c.stable || !c.same() {
 			if err := c.compile(); err != nil {
 				return err
 			}
@@ -61,6 +70,11 @@ func (c *compiler) batch(b dag.Batch) error {
 
 // noOps is the graph of all ranks without ops.
 var noOps = &graph{ops: make([]op, 1)}
+
+// same reports whether the rank has the graph of the last one.
+func (c *compiler) same() bool {
+	return sameColumns(&c.columns, c.r) && (!c.accesses || c.columns.Attrs.Equal(&c.r.Attrs))
+}
 
 // sameColumns reports whether two ranks have equal values in all columns that affect a graph. Ranks of a trace with one
 // DAG for all ranks share these columns.
@@ -168,7 +182,18 @@ func (c *compiler) op(i int) error {
 			return c.chooseLane(i, o)
 		}
 	case dag.Mem:
-		o.kind = opMemory
+		o.kind, o.peer = opMemory, 0
+		if c.accesses {
+			access, _ := attr.ParseMemAccess(r.Attrs.At(i))
+			if access.Gather < 0 || access.Gather > math.MaxInt32 {
+				return c.fail(i, fmt.Sprintf("gathers the parts of %d ranks, expected 1..%d", access.Gather,
+					math.MaxInt32))
+			}
+			o.peer, o.local = int32(access.Gather), access.Local
+		}
+		if c.p.overlapped {
+			return c.chooseLaneOf(i, memoryPlace, o)
+		}
 	case dag.Send, dag.Recv:
 		if o.kind = opSend; kind == dag.Recv {
 			o.kind, o.lane = opRecv, laneUnneeded
@@ -193,7 +218,13 @@ func (c *compiler) op(i int) error {
 
 // chooseLane assigns the lane of its stream to a calc.
 func (c *compiler) chooseLane(i int, o *op) error {
-	stream := c.r.Stream.At(i)
+	return c.chooseLaneOf(i, c.r.Stream.At(i), o)
+}
+
+// memoryPlace is the stream of the memory accesses of a program with overlapped accesses, unlike any in a trace.
+const memoryPlace = -1
+
+func (c *compiler) chooseLaneOf(i int, stream int32, o *op) error {
 	k := slices.Index(c.streams, stream)
 	if k < 0 {
 		k = len(c.streams)

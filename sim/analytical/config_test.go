@@ -498,14 +498,19 @@ func FuzzReadMemory(f *testing.F) {
 	f.Add([]byte(`{"memory-type": "MEMORY_POOL", "remote-mem-latency": 1, "remote-mem-bw": 100}`))
 	f.Add([]byte(`{"memory-type": "HIERARCHICAL_POOL", "num-nodes": 1, "num-npus-per-node": 8, "num-out-node-switches": 4,
 		"num-remote-memory-groups": 2, "chunk-size": 1, "mem-side-bw": 1e-9, "gpu-side-bw": 50.5, "in-node-bw": 256}`))
+	f.Add([]byte(`{"memory-type": "MULTILEVEL_SWITCH_POOL", "levels": 2, "radix": [2, 4], "bw": [1, 2.5, 1e-9],
+		"chunk-size": 7, "in-switch": 1}`))
+	f.Add([]byte(`{"memory-type": "RING_POOL", "num-remote-memory-groups": 3, "link-bw": 2, "chunk-size": 10}`))
+	f.Add([]byte(`{"memory-type": "MESH_POOL", "mesh-columns": 4, "mesh-rows": 2, "memory-columns": "both", "link-bw": 2,
+		"chunk-size": 10}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := ReadMemory(text, "f", new(warnings).add)
-		if err != nil || m.Kind == NoExpansion {
+		if err != nil || m.Kind == NoExpansion || m.Check(8) != nil {
 			return
 		}
 		for _, bytes := range []int64{0, 1, 1 << 40} {
-			if m.accessTime(bytes) < 0 {
-				t.Errorf("%+v: %d bytes take %d ns", m, bytes, m.accessTime(bytes))
+			if m.accessTime(bytes, 0) < 0 {
+				t.Errorf("%+v: %d bytes take %d ns", m, bytes, m.accessTime(bytes, 0))
 			}
 		}
 	})

@@ -70,7 +70,7 @@ func TestMemoryModels(t *testing.T) {
 		}
 	}
 	for _, c := range models.Hierarchical {
-		m := Memory{Kind: HierarchicalPool, Nodes: c.Nodes, NPUsPerNode: c.GPUs, Hierarchical: &HierarchicalMemory{
+		m := Memory{Kind: HierarchicalPool, npus: c.Nodes * c.GPUs, Nodes: c.Nodes, NPUsPerNode: c.GPUs, Hierarchical: &HierarchicalMemory{
 			Switches: c.Switches, Groups: c.Groups, ChunkSize: c.Chunk, MemSideBW: c.MemSide, GPUSideBW: c.GPUSide,
 			InNodeBW: c.InNode,
 		}}
@@ -84,28 +84,28 @@ func TestMemoryModels(t *testing.T) {
 			{true, c.InSwitch, c.TotalInSwitch, c.LoadOfEachLink.InSwitch},
 		} {
 			m.Hierarchical.InSwitch = in.inSwitch
-			for i, stage := range m.Stages() {
+			for i, stage := range m.Stages(0) {
 				near("stage", stage, in.stages[i])
 			}
-			load := m.Loads(c.Tensor)
+			load := m.Loads(c.Tensor, 0)
 			near("load", load[0], in.load.RemToOut)
 			near("load", load[1], in.load.OutToIn)
 			near("load", load[2], in.load.InToGPU)
 			near("chunks", m.Chunks(c.Tensor), c.Stages)
-			near("total", m.transferTime(c.Tensor), in.total)
-			if got := m.accessTime(c.Tensor); got != int64(in.total) {
+			near("total", m.transferTime(c.Tensor, 0), in.total)
+			if got := m.accessTime(c.Tensor, 0); got != int64(in.total) {
 				t.Errorf("access: got %d ns, expected %v", got, in.total)
 			}
 		}
 	}
 	for _, c := range models.Local {
 		m := Memory{Kind: Local, Latency: c.Latency, Bandwidth: c.BW}
-		near("local", m.Latency+m.transferTime(c.Tensor), c.Time)
+		near("local", m.Latency+m.transferTime(c.Tensor, 0), c.Time)
 	}
 	for _, kind := range []MemoryKind{PerNPU, PerNode, Pool} {
 		for _, c := range models.Public {
 			m := Memory{Kind: kind, Latency: c.Latency, Bandwidth: c.BW}
-			if got := m.accessTime(c.Tensor); got != c.Time {
+			if got := m.accessTime(c.Tensor, 0); got != c.Time {
 				t.Errorf("%v: got %d ns, expected %d", kind, got, c.Time)
 			}
 		}
@@ -124,7 +124,7 @@ func TestAccessTimeOfFewChunks(t *testing.T) {
 		{51, 7 + 262},  // two
 		{150, 7 + 362}, // three
 	} {
-		if got := m.accessTime(c.bytes); got != c.time {
+		if got := m.accessTime(c.bytes, 0); got != c.time {
 			t.Errorf("%d bytes: got %d ns, expected %d", c.bytes, got, c.time)
 		}
 	}
@@ -135,7 +135,7 @@ func TestAccessTimeIsBounded(t *testing.T) {
 		{Kind: PerNPU, Latency: maxTicks, Bandwidth: 1},
 		{Kind: Local, Latency: maxTicks, Bandwidth: 1e-300},
 	} {
-		if got := m.accessTime(math.MaxInt64); got != math.MaxInt64 {
+		if got := m.accessTime(math.MaxInt64, 0); got != math.MaxInt64 {
 			t.Errorf("%v: got %d", m.Kind, got)
 		}
 	}
@@ -173,10 +173,10 @@ func TestGroupBandwidth(t *testing.T) {
 			t.Fatal(err)
 		}
 		link, err := ReadMemory(fmt.Appendf(nil, pool, inNode, "mem-side-bw", group/16), "m.json", t.Errorf)
-		if err != nil || m.accessTime(1<<30) != link.accessTime(1<<30) {
+		if err != nil || m.accessTime(1<<30, 0) != link.accessTime(1<<30, 0) {
 			t.Errorf("%v, error %v: a link of %v GB/s differs from a group of %v", link, err, group/16, group)
 		}
-		return float64(m.accessTime(1 << 30))
+		return float64(m.accessTime(1<<30, 0))
 	}
 	base := access(256, 100)
 	if slower := base / (float64(1<<30) / 100); math.Abs(base-10.746e6) > 500 || slower < 1.0005 || slower > 1.001 {

@@ -3,18 +3,22 @@
 package analytical
 
 import (
+	"fmt"
 	"math"
 	"strings"
 )
 
 // memoryTypes are the values of the key memory-type.
 var memoryTypes = []string{
-	NoExpansion:      "NO_MEMORY_EXPANSION",
-	PerNPU:           "PER_NPU_MEMORY_EXPANSION",
-	PerNode:          "PER_NODE_MEMORY_EXPANSION",
-	Pool:             "MEMORY_POOL",
-	HierarchicalPool: "HIERARCHICAL_POOL",
-	Local:            "LOCAL",
+	NoExpansion:          "NO_MEMORY_EXPANSION",
+	PerNPU:               "PER_NPU_MEMORY_EXPANSION",
+	PerNode:              "PER_NODE_MEMORY_EXPANSION",
+	Pool:                 "MEMORY_POOL",
+	HierarchicalPool:     "HIERARCHICAL_POOL",
+	Local:                "LOCAL",
+	MultiLevelSwitchPool: "MULTILEVEL_SWITCH_POOL",
+	RingPool:             "RING_POOL",
+	MeshPool:             "MESH_POOL",
 }
 
 // String returns the kind's name in ASTRA-sim's memory files.
@@ -33,7 +37,8 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 		f.fail("memory-type", "one of "+strings.Join(memoryTypes, ", "))
 		return Memory{}, f.err
 	}
-	kinds := []MemoryKind{NoExpansion, PerNPU, PerNode, Pool, HierarchicalPool, Local}
+	kinds := []MemoryKind{NoExpansion, PerNPU, PerNode, Pool, HierarchicalPool, Local, MultiLevelSwitchPool, RingPool,
+		MeshPool}
 	m := Memory{Kind: choice(f, "memory-type", NoExpansion, memoryTypes, kinds)}
 	if m.Kind == PerNode || m.Kind == HierarchicalPool {
 		m.Nodes, m.NPUsPerNode = f.count("num-nodes"), f.count("num-npus-per-node")
@@ -59,6 +64,12 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 			InSwitch:  f.flag("in-switch"),
 		}
 		m.Hierarchical.MemSideBW = f.memSideBW(m.Hierarchical.Switches)
+	case MultiLevelSwitchPool:
+		m.Latency = f.number("remote-mem-latency", 0, 0, maxTicks)
+		m.MultiLevel = f.readMultiLevel()
+	case RingPool, MeshPool:
+		m.Latency = f.number("remote-mem-latency", 0, 0, maxTicks)
+		m.Direct = f.readDirect(m.Kind)
 	}
 	for _, key := range memoryKeys {
 		f.ignore(key, " with "+m.Kind.String())
@@ -70,8 +81,67 @@ func ReadMemory(text []byte, name string, warn func(message string, args ...any)
 var memoryKeys = []string{
 	"num-nodes", "num-npus-per-node", "remote-mem-latency", "remote-mem-bw", "latency", "bandwidth",
 	"num-out-node-switches", "num-remote-memory-groups", "chunk-size", "mem-side-bw", "gpu-side-bw", "in-node-bw",
-	"remote-mem-group-bw",
-	"in-switch",
+	"remote-mem-group-bw", "in-switch", "levels", "radix", "bw", "order", "link-bw", "hop-latency", "mesh-columns",
+	"mesh-rows", "memory-columns",
+}
+
+// maxLevels limits the levels of switches. More than this many levels of two or more links have too many NPUs.
+const maxLevels = 32
+
+// readMultiLevel reads a tree of switches.
+func (f *configFile) readMultiLevel() *MultiLevelMemory {
+	l := &MultiLevelMemory{
+		ChunkSize: f.required("chunk-size").integer("chunk-size", 1, 1, maxTicks), InSwitch: f.flag("in-switch"),
+	}
+	levels := int(f.required("levels").integer("levels", 1, 1, maxLevels))
+	npus := 1
+	for _, radix := range f.numbers("radix", levels, 1, maxNetworkNPUs) {
+		if radix != math.Trunc(radix) || int(radix) > maxNetworkNPUs/npus {
+			f.fail("radix", fmt.Sprintf("integers with a product of at most %d", maxNetworkNPUs))
+			break
+		}
+		npus *= int(radix)
+		l.Radix = append(l.Radix, int(radix))
+	}
+	l.Bandwidth = f.numbers("bw", levels+1, math.SmallestNonzeroFloat64, math.MaxFloat64)
+	return l
+}
+
+// numbers returns a list of the given number of numbers in a range.
+func (f *configFile) numbers(key string, count int, least, most float64) (list []float64) {
+	expected := fmt.Sprintf("a list of %d numbers", count)
+	if least > 0 {
+		expected += " above 0"
+	}
+	if !f.required(key).decode(key, expected, &list) {
+		return nil
+	}
+	if len(list) != count {
+		f.fail(key, expected)
+	}
+	for _, v := range list {
+		if v < least || v > most {
+			f.fail(key, expected)
+		}
+	}
+	return list
+}
+
+// readDirect reads a ring or a mesh.
+func (f *configFile) readDirect(kind MemoryKind) *DirectMemory {
+	d := &DirectMemory{
+		ChunkSize: f.required("chunk-size").integer("chunk-size", 1, 1, maxTicks),
+		Bandwidth: f.required("link-bw").positive("link-bw"), HopLatency: f.number("hop-latency", 0, 0, maxTicks),
+	}
+	if kind == RingPool {
+		d.Groups = f.count("num-remote-memory-groups")
+		choice(f, "order", true, []string{"alternate"}, []bool{true})
+		return d
+	}
+	d.Columns, d.Rows = f.count("mesh-columns"), f.count("mesh-rows")
+	d.Everywhere = choice(f.required("memory-columns"), "memory-columns", false, []string{"both", "every"},
+		[]bool{false, true})
+	return d
 }
 
 // memSideBW returns the bandwidth of a link of a memory group, which has one to each switch.

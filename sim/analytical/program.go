@@ -12,11 +12,13 @@ import (
 
 // Program is a compiled trace. It may run several times, concurrently.
 type Program struct {
-	graphs  []*graph // by rank; ranks with the same DAG share one
-	groups  []group  // by communicator
-	ops     int64
-	rounded int64
-	untimed int64
+	graphs []*graph // by rank; ranks with the same DAG share one
+	// overlapped gives memory accesses a lane of their own, so that communication overlaps with them.
+	overlapped bool
+	groups     []group // by communicator
+	ops        int64
+	rounded    int64
+	untimed    int64
 }
 
 // NPUs returns the number of NPUs of the program, its ranks.
@@ -92,13 +94,14 @@ type graph struct {
 type op struct {
 	bytes uint64
 	time  uint64 // duration in nanoseconds; 1 if the trace has 0
-	peer  int32
+	peer  int32  // of a memory access: number of ranks whose parts it gathers, 0 if unknown
 	comm  int32
 	first uint32 // start of its dependents
 	kind  opKind
 	lane  uint8
 	coll  Collective
 	bare  bool // a calc with a duration but neither flops nor bytes
+	local bool // a memory access that is not remote
 }
 
 // opKind is the backend's kind of an op.
@@ -173,16 +176,17 @@ func newGroup(c *dag.Comm, ranks int) (group, error) {
 // backend does not run: I/O, and collectives other than allreduce, allgather, reducescatter, alltoall and a bcast,
 // which takes the trace's duration. These must be lowered first. References within the trace must be in range.
 func Compile(s dag.Source) (*Program, error) {
-	return compile(context.Background(), s)
+	return compile(context.Background(), s, false)
 }
 
-func compile(ctx context.Context, s dag.Source) (*Program, error) {
+// compile is Compile; overlapped is Program.overlapped.
+func compile(ctx context.Context, s dag.Source, overlapped bool) (*Program, error) {
 	h, err := s.Header()
 	if err != nil {
 		return nil, err
 	}
 	ranks, comms, batches := h.Ranks, h.Comms, h.Batches
-	p := &Program{graphs: make([]*graph, ranks), groups: make([]group, len(comms))}
+	p := &Program{graphs: make([]*graph, ranks), groups: make([]group, len(comms)), overlapped: overlapped}
 	for i := range comms {
 		if p.groups[i], err = newGroup(&comms[i], ranks); err != nil {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)

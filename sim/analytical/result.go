@@ -38,10 +38,12 @@ type NPUStats struct {
 	MeanIntensity []Decimal `json:"average_operation_intensity,omitempty"`
 
 	PeakMemory  []int64  `json:"peak_memory_usage,omitempty"` // LocalMem.Peak
-	ExposedComm []uint64 `json:"exposed_comm_time"`           // communication without concurrent calcs
+	ExposedComm []uint64 `json:"exposed_comm_time"`           // Breakdown.ExposedComm
 	// loads and stores without concurrent calcs or communication
 	ExposedMemory []uint64 `json:"exposed_mem_time"`
 	Idle          []uint64 `json:"idle_time"` // idle time
+
+	Breakdown Breakdown `json:"breakdown"`
 
 	Wrapped []string `json:"-"` // names of lists with values below 0, which are given modulo 2^64
 }
@@ -62,6 +64,62 @@ func (d Decimal) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(rounded)
+}
+
+// Breakdown divides the time of each NPU until its finish into five parts, in nanoseconds, as the ASTRA-sim 2.0 paper
+// does (section V-B): an op is exposed when no op of an earlier part runs. The parts of an NPU that finished add up to
+// NPUStats.Cycles.
+type Breakdown struct {
+	Compute        []uint64 `json:"compute"`               // a calc runs
+	ExposedComm    []uint64 `json:"exposed_communication"` // sends, receives, collectives, accesses that gather
+	ExposedRemote  []uint64 `json:"exposed_remote_memory"` // other accesses to remote memory
+	ExposedLocal   []uint64 `json:"exposed_local_memory"`  // accesses to local memory
+	Idle           []uint64 `json:"idle"`
+	Mean           Mean     `json:"mean"`
+	ExposedGathers []uint64 `json:"exposed_pool_gather"` // part of ExposedComm: only accesses that gather
+	// ComputeMemoryBound is the part of Compute with a calc that the memory bandwidth limits in the roofline model.
+	ComputeMemoryBound []uint64 `json:"compute_memory_bound"`
+}
+
+// Mean is the mean over all NPUs of the parts of a [Breakdown], rounded to whole nanoseconds.
+type Mean struct {
+	Compute       uint64 `json:"compute"`
+	ExposedComm   uint64 `json:"exposed_communication"`
+	ExposedRemote uint64 `json:"exposed_remote_memory"`
+	ExposedLocal  uint64 `json:"exposed_local_memory"`
+	Idle          uint64 `json:"idle"`
+}
+
+// part is a part of a breakdown in order of precedence. Parts of gathers count as communication.
+type part uint8
+
+const (
+	partCompute part = iota
+	partComm
+	partGather
+	partRemote
+	partLocal
+	partIdle
+	parts
+)
+
+// part returns the part of the breakdown that an op belongs to while no op of an earlier part runs.
+func (e *engine) part(o *op) part {
+	switch o.class() {
+	case classGPU, classCPU:
+		return partCompute
+	case classComm:
+		return partComm
+	case classMemory:
+		switch {
+		case o.peer > 1:
+			return partGather
+		case o.local || e.o.Memory.Kind == Local:
+			return partLocal
+		}
+		return partRemote
+	}
+	return partIdle
 }
 
 // class is a class of ops in the statistics.
@@ -104,8 +162,11 @@ type npuStats struct {
 	since  [classes]uint64 // issue of the first active op of the class
 	total  [classes]uint64
 
-	changed                          uint64 // last change of activity
-	exposedComm, exposedMemory, idle uint64
+	running     [parts]int32 // ops by part of the breakdown
+	spent       [parts]uint64
+	changed     uint64 // last change of running
+	memoryBound uint64 // time with a calc that the memory bandwidth limits
+	boundUntil  uint64 // end of such calcs so far
 
 	calcs                            uint64  // time of all calcs from issue to end
 	bound                            uint64  // time of compute-bound calcs
@@ -116,24 +177,34 @@ type npuStats struct {
 func (s *npuStats) pass(now uint64) {
 	d := now - s.changed
 	s.changed = now
-	switch {
-	case d == 0, s.active[classGPU]+s.active[classCPU] > 0:
-	case s.active[classComm] > 0:
-		s.exposedComm += d
-	case s.active[classMemory] > 0:
-		s.exposedMemory += d
-	default:
-		s.idle += d
+	if d == 0 {
+		return
+	}
+	for k := range partIdle {
+		if s.running[k] > 0 {
+			s.spent[k] += d
+			return
+		}
+	}
+	s.spent[partIdle] += d
+}
+
+// boundByMemory counts a calc of duration t that starts now and that the memory bandwidth limits. Calcs may overlap.
+func (s *npuStats) boundByMemory(now, t uint64) {
+	if end := now + t; end > s.boundUntil {
+		s.memoryBound += end - max(now, s.boundUntil)
+		s.boundUntil = end
 	}
 }
 
-func (s *npuStats) begin(o *op, now uint64) {
+func (s *npuStats) begin(o *op, p part, now uint64) {
 	s.issued++
 	k := o.class()
 	if k == classNone {
 		return
 	}
 	s.pass(now)
+	s.running[p]++
 	if s.active[k] == 0 {
 		s.since[k] = now
 	}
@@ -141,13 +212,14 @@ func (s *npuStats) begin(o *op, now uint64) {
 	s.had[k] = true
 }
 
-func (s *npuStats) end(o *op, now uint64) {
+func (s *npuStats) end(o *op, p part, now uint64) {
 	s.last = now
 	k := o.class()
 	if k == classNone {
 		return
 	}
 	s.pass(now)
+	s.running[p]--
 	if s.active[k]--; s.active[k] == 0 {
 		s.total[k] += now - s.since[k]
 	}
@@ -175,11 +247,12 @@ func (e *engine) result() *Result {
 	}
 	r.SetBytes(e.bytesHigh, e.bytesLow)
 	s := &r.NPUs
+	b := &s.Breakdown
 	exposed, overlapped := false, false // values below 0
 	for _, times := range []*[]uint64{
 		&s.Cycles, &s.Exposed, &s.WallTime, &s.CommTime, &s.GPUTime, &s.CPUTime, &s.RemoteMem, &s.Overlap,
-		&s.ExposedComm,
-		&s.ExposedMemory, &s.Idle,
+		&s.ExposedComm, &s.ExposedMemory, &s.Idle, &b.Compute, &b.ExposedComm, &b.ExposedRemote, &b.ExposedLocal,
+		&b.Idle, &b.ExposedGathers, &b.ComputeMemoryBound,
 	} {
 		*times = make([]uint64, 0, n)
 	}
@@ -190,6 +263,7 @@ func (e *engine) result() *Result {
 		cycles := c.last
 		if c.finished {
 			cycles = c.cycles
+			c.pass(cycles)
 		}
 		r.Finish[i] = sim.Clock{Ticks: cycles, Unit: dag.Nanosecond}
 		r.Makespan.Ticks = max(r.Makespan.Ticks, cycles)
@@ -207,9 +281,16 @@ func (e *engine) result() *Result {
 			overlapped = overlapped || c.total[classGPU]+c.total[classComm] < c.last
 		}
 		s.Overlap = append(s.Overlap, overlap)
-		s.ExposedComm = append(s.ExposedComm, c.exposedComm)
-		s.ExposedMemory = append(s.ExposedMemory, c.exposedMemory)
-		s.Idle = append(s.Idle, c.idle)
+		s.ExposedComm = append(s.ExposedComm, c.spent[partComm]+c.spent[partGather])
+		s.ExposedMemory = append(s.ExposedMemory, c.spent[partRemote]+c.spent[partLocal])
+		s.Idle = append(s.Idle, c.spent[partIdle])
+		b.Compute = append(b.Compute, c.spent[partCompute])
+		b.ExposedComm = append(b.ExposedComm, c.spent[partComm]+c.spent[partGather])
+		b.ExposedRemote = append(b.ExposedRemote, c.spent[partRemote])
+		b.ExposedLocal = append(b.ExposedLocal, c.spent[partLocal])
+		b.Idle = append(b.Idle, c.spent[partIdle])
+		b.ExposedGathers = append(b.ExposedGathers, c.spent[partGather])
+		b.ComputeMemoryBound = append(b.ComputeMemoryBound, c.memoryBound)
 		if e.system.Roofline {
 			time := float64(c.calcs + 1) // as in ASTRA-sim, which thereby avoids a division by 0
 			s.ComputeBound = append(s.ComputeBound, Decimal(100*(float64(c.bound)/time)))
@@ -218,6 +299,7 @@ func (e *engine) result() *Result {
 			s.MeanIntensity = append(s.MeanIntensity, Decimal(c.intensity/time))
 		}
 	}
+	b.Mean = Mean{mean(b.Compute), mean(b.ExposedComm), mean(b.ExposedRemote), mean(b.ExposedLocal), mean(b.Idle)}
 	if exposed {
 		s.Wrapped = append(s.Wrapped, "exposed")
 	}

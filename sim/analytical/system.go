@@ -85,6 +85,7 @@ type System struct {
 	LocalMemBW     float64             // 10^9 bytes per second; 0: reductions take no time
 	PeakPerf       float64             // 10^12 floating-point operations per second
 	Roofline       bool
+	MemoryOverlap  bool // memory accesses overlap with communication; they share a place in ASTRA-sim
 	ReplayOnly     bool
 	Rendezvous     bool
 	InterDimension InterDimension

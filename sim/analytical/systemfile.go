@@ -82,6 +82,7 @@ func ReadSystem(text []byte, name string, warn func(message string, args ...any)
 	if s.reduces() {
 		f.missing("local-mem-bw", "0: reductions take no time")
 	}
+	s.MemoryOverlap = f.flag("memory-overlap")
 	f.readSharedBus(s)
 	f.readPolicies(s)
 	if f.flag("track-local-mem") {

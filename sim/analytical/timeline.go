@@ -29,7 +29,7 @@ func (e *engine) reportOp(r int32, i uint32, issued uint64) {
 	g := e.npus[r].g
 	o := &g.ops[i]
 	s := sim.Span{Rank: uint32(r), Op: e.layout.Start[r] + i, Start: issued, End: e.queue.now}
-	if k := int(o.lane) - laneStreams; k >= 0 && k < len(g.streams) {
+	if k := int(o.lane) - laneStreams; k >= 0 && k < len(g.streams) && g.streams[k] >= 0 {
 		s.Stream = g.streams[k]
 	}
 	switch {

@@ -110,7 +110,7 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 		n.busy |= 1 << o.lane
 	}
 	n.waits[i] = opIssued
-	n.stats.begin(o, e.queue.now)
+	n.stats.begin(o, e.part(o), e.queue.now)
 	if e.opTimes != nil {
 		e.opTimes[r].issues(i, o.lane, e.queue.now)
 	}
@@ -172,6 +172,9 @@ func (e *engine) compute(r int32, n *npu, o *op, i uint32) {
 		return
 	}
 	n.stats.roofline(&point, t)
+	if point.memoryBound {
+		n.stats.boundByMemory(e.queue.now, t)
+	}
 	e.run(r, n, o, i, t)
 }
 
@@ -214,7 +217,7 @@ func (e *engine) finish(r int32, n *npu, i uint32) {
 		n.busy &^= 1 << o.lane
 	}
 	n.waits[i] = opEnded
-	n.stats.end(o, e.queue.now)
+	n.stats.end(o, e.part(o), e.queue.now)
 	if e.opTimes != nil {
 		e.hasEnded(r, i)
 	}
@@ -248,6 +251,10 @@ func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 		e.failOp(r, i, "accesses remote memory, which the memory configuration lacks; set it with --memory")
 		return
 	}
+	if err := m.gathers(o.peer); err != nil {
+		e.failOp(r, i, "%v", err)
+		return
+	}
 	k := m.server(int(r))
 	if k == noServer {
 		e.after(e.accessTime(o), newEvent(opOver, r, i))
@@ -264,7 +271,7 @@ func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 }
 
 func (e *engine) accessTime(o *op) uint64 {
-	return uint64(e.o.Memory.accessTime(int64(o.bytes)))
+	return uint64(e.o.Memory.accessTime(int64(o.bytes), o.peer))
 }
 
 // serve starts an access at a server.

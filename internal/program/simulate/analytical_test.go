@@ -25,8 +25,30 @@ type npuDocument struct {
 	Makespan       int64   `json:"makespan_ps"`
 	Finish         []int64 `json:"finish_ps"`
 	Messages       int64
-	NPUs           map[string][]json.Number `json:"npu_stats"`
+	NPUs           npuArrays `json:"npu_stats"`
 	Error          string
+}
+
+// npuArrays are the arrays of npu_stats.
+type npuArrays map[string][]json.Number
+
+func (a *npuArrays) UnmarshalJSON(text []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	*a = make(npuArrays)
+	for name, text := range members {
+		if name == "breakdown" {
+			continue
+		}
+		var list []json.Number
+		if err := json.Unmarshal(text, &list); err != nil {
+			return err
+		}
+		(*a)[name] = list
+	}
+	return nil
 }
 
 // allreduceFile returns a file with an allreduce of 1 MiB.
