@@ -43,6 +43,8 @@ type backend struct {
 	precision       float64
 	routings        []Routing // given ones; nil: that of params
 	warmup, measure int64
+	window          int64
+	trafficSeed     int64
 	maxCycles       int64  // 0: no limit
 	rates           string // source of the topology's rates; "": defaults
 
@@ -52,7 +54,7 @@ type backend struct {
 
 func newBackend() *backend {
 	b := &backend{preset: Presets()[0].Name, placement: topology.DefaultPlacement, load: "0.1..1.0:10", warmup: 10_000,
-		measure: 20_000}
+		measure: 20_000, window: 1000}
 	b.params = Presets()[0].Params
 	b.params.Seed = 1
 	return b
@@ -104,10 +106,14 @@ func (b *backend) Params() param.Set {
 			"--synthetic measures").Between(0, 0.5).Default("no extension; 0.02 for saturation"),
 		param.Int(&b.warmup, "warmup", "warm-up cycles before the measurement, for --synthetic"),
 		param.Int(&b.measure, "measure", "measured cycles, for --synthetic"),
+		param.Int(&b.window, "window", "cycles per line of --synthetic transient"),
+		param.Int(&b.trafficSeed, "traffic-seed", "seed of the packets and targets of --synthetic; 0: --seed").
+			Default("--seed"),
 	}
 	set.Find("routing").Synonyms = routingSynonyms
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed", "max-cycles")
-	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure")
+	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure", "window",
+		"traffic-seed")
 	set.Under("Output", "ports")
 	return append(set, keys...)
 }
@@ -152,7 +158,7 @@ func (b *backend) Check(env *sim.Env) error {
 	if len(b.routings) > 1 {
 		return param.Needs("routing", "--synthetic for several algorithms")
 	}
-	for _, name := range []string{"load", "precision", "warmup", "measure"} {
+	for _, name := range []string{"load", "precision", "warmup", "measure", "window", "traffic-seed"} {
 		if env.IsGiven(name) {
 			return param.Needs(name, "--synthetic")
 		}

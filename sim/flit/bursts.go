@@ -54,7 +54,7 @@ func (n *worker) continueBurst(h uint32, t uint64) (next uint64) {
 		}
 		b.to[h], b.fresh[h] = g.target(n, h), true
 	}
-	if n.create(h, b.to[h], t) {
+	if n.create(h, b.to[h], t) != none {
 		b.fresh[h] = false
 	}
 	return t + 1

@@ -34,14 +34,6 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	if b.network.Hosts < 2 {
 		return param.Errorf("synthetic", "expected a network with at least 2 hosts, found %d", b.network.Hosts)
 	}
-	if e := t.Pattern.entry(); e.check != nil {
-		if err := e.check(&t, b.network); err != nil {
-			return param.Errorf("synthetic", "%v", err)
-		}
-	}
-	if len(t.Hot) > 0 && int(slices.Max(t.Hot)) >= b.network.Hosts {
-		return param.Errorf("synthetic", "expected hosts 0 to %d, found %d", b.network.Hosts-1, slices.Max(t.Hot))
-	}
 	const most = 1 << 40
 	switch {
 	case b.warmup < 0 || b.warmup > most:
@@ -49,9 +41,12 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	case b.measure < 1 || b.measure > most:
 		return param.Errorf("measure", "expected 1 to %d cycles, found %d", int64(most), b.measure)
 	}
-	t.Warmup, t.Measure = uint64(b.warmup), uint64(b.measure)
+	if err := b.checkPattern(&t, env); err != nil {
+		return err
+	}
 	traffic := []Traffic{t}
 	switch {
+	case t.Pattern == Transient, t.fixed() && !env.IsGiven("load"):
 	case b.load != saturation:
 		loads, err := measure.ParseAxis("load", b.load, b.parseLoad)
 		if err != nil {
@@ -82,6 +77,40 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 		}
 	}
 	b.params = b.points[0].Params
+	return nil
+}
+
+// checkPattern validates the flags that not all patterns have, and completes the traffic.
+func (b *backend) checkPattern(t *Traffic, env *sim.Env) error {
+	t.Warmup, t.Measure, t.Seed = uint64(b.warmup), uint64(b.measure), b.trafficSeed
+	refused, name := []string{}, t.Pattern.String()
+	switch {
+	case t.Pattern == Transient:
+		if b.window < 1 {
+			return param.Errorf("window", "expected 1 or more cycles, found %d", b.window)
+		}
+		t.Window, refused = uint64(b.window), []string{"load", "precision"}
+	case t.fixed():
+		t.Load, t.Warmup, t.Measure = 1, 0, 0
+		refused = []string{"precision", "warmup", "measure"}
+		if b.load == saturation {
+			return param.Errorf("load", "expected loads with %s, which ends, found %s", name, saturation)
+		}
+	}
+	for _, flag := range refused {
+		if env.IsGiven(flag) {
+			return param.Errorf(flag, "not with %s traffic; remove it", name)
+		}
+	}
+	if t.Window == 0 && env.IsGiven("window") {
+		return param.Needs("window", "--synthetic transient")
+	}
+	if err := t.checkPattern(b.network); err != nil {
+		return param.Errorf("synthetic", "%v", err)
+	}
+	if err := t.checkLoads(b.params.PacketFlits); err != nil {
+		return param.Errorf("synthetic", "%v", err)
+	}
 	return nil
 }
 
@@ -150,9 +179,11 @@ func (b *backend) RunAlone(env *sim.Env, o sim.RunOptions) (sim.Curve, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.precision == 0 {
+	switch {
+	case b.points[0].Traffic.fixed():
+	case b.precision == 0:
 		warnFew(c.points, b.measure, warn)
-	} else {
+	default:
 		c.warnImprecise(warn)
 	}
 	for i := range c.points {
@@ -279,6 +310,9 @@ func (c *curve) WriteTable(w io.Writer) error {
 		names[i] = r.String()
 	}
 	measured := fmt.Sprintf("%d cycles measured after %d", b.measure, b.warmup)
+	if points[0].Traffic.fixed() {
+		measured = "all cycles measured"
+	}
 	if b.precision > 0 {
 		measured = fmt.Sprintf("measured to %.4g %% after %d cycles", 100*b.precision, b.warmup)
 	}
@@ -295,6 +329,10 @@ func (c *curve) WriteTable(w io.Writer) error {
 	if len(names) > 1 {
 		fmt.Fprint(tab, "routing\t")
 	}
+	fixed := points[0].Traffic.fixed()
+	if fixed {
+		fmt.Fprint(tab, "cycles\t")
+	}
 	fmt.Fprint(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal "+
 		"use\t")
 	if b.precision > 0 {
@@ -307,8 +345,14 @@ func (c *curve) WriteTable(w io.Writer) error {
 			fmt.Fprintf(tab, "%s\t", pt.Model)
 		}
 		if pt.figures == nil {
+			if fixed {
+				fmt.Fprint(tab, "-\t")
+			}
 			fmt.Fprintf(tab, "%.4g\tfailed\t\n", pt.Traffic.Load)
 			continue
+		}
+		if fixed {
+			fmt.Fprintf(tab, "%d\t", pt.Cycles)
 		}
 		d := &pt.Packet
 		fmt.Fprintf(tab, "%.4g\t%.4f\t%.4f\t%.1f\t%d\t%d\t%d\t%.1f\t%.3f\t%d\t%.1f%%\t%.1f%%\t", pt.Traffic.Load,
@@ -320,7 +364,35 @@ func (c *curve) WriteTable(w io.Writer) error {
 		}
 		fmt.Fprintln(tab)
 	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	c.writeWindows(tab)
 	return tab.Flush()
+}
+
+// writeWindows writes a line per window of each point that has some.
+func (c *curve) writeWindows(w io.Writer) {
+	head := "\nwindow\taccepted\tlatency\tpackets\t"
+	if len(c.b.routings) > 1 {
+		head = "\nrouting\t" + head[1:]
+	}
+	for i := range c.points {
+		pt := &c.points[i]
+		if pt.figures == nil {
+			continue
+		}
+		for _, v := range pt.Windows {
+			if head != "" {
+				fmt.Fprintln(w, head)
+				head = ""
+			}
+			if len(c.b.routings) > 1 {
+				fmt.Fprintf(w, "%s\t", pt.Model)
+			}
+			fmt.Fprintf(w, "%d\t%.4f\t%.1f\t%d\t\n", v.Cycle, v.Accepted, v.Latency, v.Packets)
+		}
+	}
 }
 
 // writeSaturation writes a line per routing algorithm.

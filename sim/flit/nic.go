@@ -217,6 +217,15 @@ func (n *worker) receive(id uint32, t uint64) {
 			b.total += end - pk.created
 			b.flits += uint64(pk.flits)
 		}
+		if n.traffic != nil && n.traffic.Window > 0 {
+			b := n.window(t)
+			b.packets++
+			b.total += end - pk.created
+			b.flits += uint64(pk.flits)
+		}
+	}
+	if n.traffic != nil && n.traffic.quota != nil && n.traffic.quota.arrived != nil {
+		n.arrive(pk, max(t, n.now))
 	}
 	if pk.message != none {
 		m := &n.messages[pk.message]

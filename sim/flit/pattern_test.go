@@ -149,8 +149,9 @@ func TestPatternErrors(t *testing.T) {
 func TestPatternNames(t *testing.T) {
 	for _, name := range patternNames() {
 		text := name
-		if name == "mix" {
-			text = "mix:50/25/25"
+		if some, ok := map[string]string{"mix": "mix:50/25/25", "burst": "burst:5:mix+2:50/25/25",
+			"transient": "transient:hotspot:0.5:1,2@0.25,bitreverse@1:700"}[name]; ok {
+			text = some
 		}
 		a, err := parsePattern(text)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 // Pattern is the traffic pattern, which selects the targets of synthetic packets.
 type Pattern uint8
 
-// Traffic patterns. The patterns after Bursty have one target per host; [permute.All] defines them in the same order.
+// Traffic patterns. The patterns after Transient have one target per host; [permute.All] defines them in the same order.
 const (
 	Uniform                Pattern = iota // any other host with equal probability, including those of the same router
 	Adversarial                           // any host of the dragonfly group that is Offset groups further
@@ -31,6 +31,9 @@ const (
 	HotRegion                             // a host of the first Part of the routers with probability Share, or Uniform
 	Mix                                   // Uniform, AdversarialLocal and Adversarial with the percentages of Shares
 	Bursty                                // as Uniform, in bursts of Burst packets with one target
+	Burst                                 // Packets packets per host by the pattern Of
+	AllToAll                              // in Packets phases, a packet to each other host
+	Transient                             // the first pattern of Of, then the second one
 	transpose
 )
 
@@ -91,6 +94,22 @@ var patternTable = [...]pattern{
 	Bursty: {name: "bursty", syntax: "[:LENGTH]", networks: allNetworks,
 		targets: "any other host; bursts of LENGTH (8) packets on average to one host", parse: parseBursty,
 		format: formatBursty, check: checkBursty, target: uniformTarget},
+	Burst: {name: "burst", syntax: ":N[:PATTERN]", networks: "as PATTERN",
+		targets: "by PATTERN (uniform), until N packets per host are received; --load is 1",
+		format:  formatBurst, target: partTarget},
+	AllToAll: {name: "all2all", syntax: "[:PHASES[:random]]", networks: allNetworks,
+		targets: "all other hosts by distance or random, in each of PHASES (1); --load is 1",
+		format:  formatAllToAll, target: allToAllTarget},
+	Transient: {name: "transient", syntax: ":P1@LOAD,P2@LOAD:CYCLE", networks: "as P1 and P2",
+		targets: "by pattern P1, from CYCLE after the warm-up by P2; in windows of --window",
+		format:  formatTransient, target: partTarget},
+}
+
+// init completes the patterns that consist of others, for which they use the table.
+func init() {
+	patternTable[Burst].parse, patternTable[Burst].check = parseBurst, checkBurst
+	patternTable[Transient].parse, patternTable[Transient].check = parseTransient, checkTransient
+	patternTable[AllToAll].parse, patternTable[AllToAll].check = parseAllToAll, checkAllToAll
 }
 
 // patternNames returns the names of all patterns by number.
@@ -112,7 +131,7 @@ func (p Pattern) entry() *pattern {
 	return &pattern{check: checkPermutation}
 }
 
-// permutation returns the permutation of a pattern after Bursty.
+// permutation returns the permutation of a pattern after Transient.
 func (p Pattern) permutation() *permute.Permutation {
 	return &permute.All()[p-transpose]
 }
@@ -375,7 +394,7 @@ func (t *Traffic) table(n *worker) []uint32 {
 	to := make([]uint32, n.hosts)
 	switch {
 	case t.Pattern == Permutation:
-		return permutation(n.hosts, n.p.Seed)
+		return permutation(n.hosts, t.seed(n.p))
 	case t.Pattern == Oversubscribed:
 		d := n.topology.Dragonfly
 		for h := range to {

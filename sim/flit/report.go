@@ -28,7 +28,9 @@ type counters struct {
 	longest   uint64
 	latencies [histogramSize]uint64
 	stalls    [stalls]uint64
+	end       uint64            // cycle in which the last packet is complete
 	batches   [numBatches]batch // of synthetic traffic
+	windows   []batch
 }
 
 // channelUse is the buffer occupancy of one virtual channel, over all input ports of a kind.
@@ -79,6 +81,7 @@ func (c *counters) receive(pk *packet, t, end uint64) {
 		c.shortest = total
 	}
 	c.longest = max(c.longest, total)
+	c.end = max(c.end, end)
 	c.latencies[histogramPlace(total)]++
 }
 
@@ -100,6 +103,13 @@ func (c *counters) add(d *counters) {
 		c.shortest = d.shortest
 	}
 	c.longest = max(c.longest, d.longest)
+	c.end = max(c.end, d.end)
+	for i := range d.windows {
+		if i == len(c.windows) {
+			c.windows = append(c.windows, batch{})
+		}
+		c.windows[i].add(&d.windows[i])
+	}
 	for i, count := range d.latencies {
 		c.latencies[i] += count
 	}
@@ -140,6 +150,8 @@ type Report struct {
 	// Nonminimal is the share of packets that did not take a minimal path in a dragonfly, from 0 to 1.
 	Nonminimal float64 `json:"nonminimal_share,omitempty"`
 
+	Windows []Window `json:"windows,omitempty"` // of Transient
+
 	// MessageLatency is the mean over the messages of a trace, from handover to the reception of the last flit.
 	Messages       uint64  `json:"messages"`
 	MessageLatency float64 `json:"message_latency"`
@@ -158,6 +170,7 @@ type Report struct {
 var reportUnits = map[string]string{
 	"cycles": "cycles", "applied_load": "flits/cycle", "accepted_load": "flits/cycle", "flit_latency": "cycles",
 	"flit_network_latency": "cycles", "packet_latency": "cycles", "packet_injection_latency": "cycles",
+	"windows.cycle": "cycles", "windows.accepted_load": "flits/cycle", "windows.packet_latency": "cycles",
 	"packet_network_latency": "cycles", "message_latency": "cycles", "vcs.occupancy": "flits",
 	"stalls.cycles": "cycles", "packet_latency_interval.half_width": "cycles", "saturation.load": "flits/cycle",
 	"saturation.throughput": "flits/cycle", "saturation.zero_load": "flits/cycle",
@@ -215,7 +228,7 @@ func (n *worker) report(cycles uint64) *Report {
 		Events: n.events,
 	}
 	if n.traffic != nil {
-		r.IdleHosts = n.traffic.idleShare()
+		r.IdleHosts, r.Windows = n.traffic.idleShare(), n.windows(cycles)
 	}
 	if n.batch > 0 {
 		r.batches = new([numBatches]batch)

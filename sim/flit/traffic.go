@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -20,15 +19,24 @@ import (
 // counted. In saturation, the applied load is therefore less than Load.
 type Traffic struct {
 	Pattern Pattern  `json:"pattern"`
-	Load    float64  `json:"load"`             // flits per cycle and host, 0 to the flits of a packet
-	Offset  int      `json:"offset,omitempty"` // for Adversarial and others, in groups or routers
-	Share   float64  `json:"share,omitempty"`  // for Hotspot and HotRegion, 0 to 1
-	Part    float64  `json:"part,omitempty"`   // for HotRegion, of the routers, 0 to 1
-	Shares  [3]int   `json:"shares,omitzero"`  // for Mix, in percent
-	Burst   float64  `json:"burst,omitempty"`  // for Bursty, mean length in packets
-	Hot     []uint32 `json:"hot,omitempty"`    // target hosts of Hotspot
-	Warmup  uint64   `json:"warmup_cycles"`    // cycles before the measurement
-	Measure uint64   `json:"measure_cycles"`   // measured cycles, at least 1
+	Load    float64  `json:"load"`                    // flits per cycle and host, 0 to the flits of a packet
+	Offset  int      `json:"offset,omitempty"`        // for Adversarial and others, in groups or routers
+	Share   float64  `json:"share,omitempty"`         // for Hotspot and HotRegion, 0 to 1
+	Part    float64  `json:"part,omitempty"`          // for HotRegion, of the routers, 0 to 1
+	Shares  [3]int   `json:"shares,omitzero"`         // for Mix, in percent
+	Burst   float64  `json:"burst,omitempty"`         // for Bursty, mean length in packets
+	Hot     []uint32 `json:"hot,omitempty"`           // target hosts of Hotspot
+	Of      []string `json:"of,omitempty"`            // patterns of Burst (one) and Transient (two), as for --synthetic
+	Packets uint64   `json:"packets,omitempty"`       // for Burst, per host; for AllToAll the phases
+	Random  bool     `json:"random,omitempty"`        // for AllToAll: in a random order per host
+	Then    float64  `json:"then,omitempty"`          // for Transient, the load after the change
+	Change  uint64   `json:"change_cycle,omitempty"`  // for Transient, after the warm-up
+	Window  uint64   `json:"window_cycles,omitempty"` // for Transient, at least 1
+	Seed    int64    `json:"seed,omitempty"`          // of packets and targets; 0: that of Params
+	// Cycles before the measurement, and measured ones, at least 1. Burst and AllToAll end with their last packet and
+	// measure all cycles.
+	Warmup  uint64 `json:"warmup_cycles"`
+	Measure uint64 `json:"measure_cycles"`
 }
 
 // SyntheticOptions are the options of [RunSynthetic].
@@ -54,6 +62,9 @@ type SyntheticOptions struct {
 // RunSynthetic simulates synthetic traffic and returns the measured report.
 func RunSynthetic(o SyntheticOptions) (*Report, error) {
 	if o.Precision > 0 {
+		if t := &o.Traffic; t.fixed() || t.Pattern == Transient {
+			return nil, fmt.Errorf("precision: expected 0 with %v traffic, found %v", t.Pattern, o.Precision)
+		}
 		return runPrecise(&o)
 	}
 	return runOnce(&o)
@@ -70,6 +81,9 @@ func runOnce(o *SyntheticOptions) (*Report, error) {
 	if threads == 0 {
 		threads = n.threadsFor()
 	}
+	if o.Traffic.fixed() {
+		threads = 1
+	}
 	run := n.runUntil
 	if n.divide(threads) {
 		run = n.runDivided
@@ -77,7 +91,11 @@ func runOnce(o *SyntheticOptions) (*Report, error) {
 	if err := run(n.to, o.Progress); err != nil {
 		return nil, err
 	}
-	r := n.report(o.Traffic.Measure)
+	cycles := o.Traffic.Measure
+	if o.Traffic.fixed() {
+		cycles = n.counters.end
+	}
+	r := n.report(cycles)
 	r.Wall = time.Since(started)
 	return r, nil
 }
@@ -123,11 +141,14 @@ func (n *worker) start(t *Traffic) error {
 		return err
 	}
 	n.from, n.to = t.Warmup, t.Warmup+t.Measure
+	if t.fixed() {
+		n.from, n.to = 0, never
+	}
 	n.traffic = newTraffic(n, t)
 	for h := range n.nics {
 		n.nics[h].generates = never
-		n.traffic.random[h] = sim.NewRandom(n.p.Seed, forTraffic, uint64(h))
-		if t.Load > 0 && !n.traffic.idle(uint32(h)) {
+		n.traffic.random[h] = sim.NewRandom(t.seed(n.p), forTraffic, uint64(h))
+		if (t.Load > 0 || t.Then > 0) && !n.traffic.idle(uint32(h)) {
 			n.nics[h].generates = n.traffic.first(uint32(h))
 			n.wakeGenerator(uint32(h), 0)
 		}
@@ -137,13 +158,27 @@ func (n *worker) start(t *Traffic) error {
 
 // newTraffic returns the state of traffic in a network.
 func newTraffic(n *worker, t *Traffic) *traffic {
-	g := &traffic{Traffic: t, logFail: math.Log1p(-t.Load / float64(n.p.PacketFlits)), draw: t.Pattern.entry().target,
-		targets: t.table(n), hot: t.Hot, random: make([]sim.Random, n.hosts)}
-	if t.Pattern == HotRegion {
-		g.hot = region(n, t.Part)
+	g := newTargets(n, t, make([]sim.Random, n.hosts))
+	g.logFail, g.quota = logFailOf(t.Load, n.p), startQuota(n, t)
+	if t.Pattern == Transient {
+		g.change = &change{n.from + t.Change, logFailOf(t.Then, n.p)}
 	}
 	if t.Pattern == Bursty {
 		g.startBursts(n)
+	}
+	return g
+}
+
+// newTargets returns the part of the state that selects targets.
+func newTargets(n *worker, t *Traffic, random []sim.Random) *traffic {
+	g := &traffic{Traffic: t, draw: t.Pattern.entry().target, targets: t.table(n), hot: t.Hot, random: random}
+	if t.Pattern == HotRegion {
+		g.hot = region(n, t.Part)
+	}
+	parts, _ := t.parts() // which check has accepted
+	for i := range parts {
+		parts[i].Seed = t.seed(n.p)
+		g.of = append(g.of, newTargets(n, &parts[i], random))
 	}
 	return g
 }
@@ -153,23 +188,29 @@ func (t *Traffic) check(n *topology.Network, p *Params) error {
 	switch {
 	case int(t.Pattern) >= len(patternNames()):
 		return fmt.Errorf("unknown pattern %d", t.Pattern)
-	case !(t.Load >= 0 && t.Load <= float64(p.PacketFlits)):
-		return fmt.Errorf("load: expected 0 to %d flits per cycle and host, found %v", p.PacketFlits, t.Load)
 	case !(t.Share >= 0 && t.Share <= 1):
 		return fmt.Errorf("share: expected 0 to 1, found %v", t.Share)
-	case t.Measure < 1 || t.Measure > 1<<40 || t.Warmup > 1<<40:
+	case !t.fixed() && t.Measure < 1 || t.Measure > 1<<40 || t.Warmup > 1<<40:
 		return fmt.Errorf("expected 1 to 2^40 measured cycles and at most 2^40 warm-up cycles, found %d and %d",
 			t.Measure, t.Warmup)
 	case n.Hosts < 2:
 		return errors.New("synthetic traffic needs a network with at least 2 hosts")
 	}
+	if err := t.checkLoads(p.PacketFlits); err != nil {
+		return err
+	}
+	return t.checkPattern(n)
+}
+
+// checkPattern returns an error if the network does not support the pattern.
+func (t *Traffic) checkPattern(n *topology.Network) error {
 	if e := t.Pattern.entry(); e.check != nil {
 		if err := e.check(t, n); err != nil {
 			return err
 		}
 	}
 	if len(t.Hot) > 0 && slices.Max(t.Hot) >= uint32(n.Hosts) {
-		return fmt.Errorf("hot hosts: expected 0 to %d, found %d", n.Hosts-1, slices.Max(t.Hot))
+		return fmt.Errorf("expected hosts 0 to %d, found %d", n.Hosts-1, slices.Max(t.Hot))
 	}
 	return nil
 }
@@ -194,9 +235,12 @@ type traffic struct {
 	logFail float64      // log of the probability that a host generates no packet in a cycle
 	random  []sim.Random // by host
 	draw    func(g *traffic, n *worker, h uint32) uint32
-	targets []uint32 // by host, for patterns with one target per host
-	hot     []uint32 // for Hotspot and HotRegion
-	bursts  *bursts  // for Bursty
+	targets []uint32   // by host, for patterns with one target per host
+	hot     []uint32   // for Hotspot and HotRegion
+	bursts  *bursts    // for Bursty
+	quota   *quota     // nil: no end
+	change  *change    // nil: none
+	of      []*traffic // patterns of Traffic.Of
 }
 
 // first returns the cycle of the first packet of a host.
@@ -204,18 +248,18 @@ func (g *traffic) first(h uint32) uint64 {
 	if g.bursts != nil {
 		return g.bursts.off(&g.random[h])
 	}
-	return gap(&g.random[h], g.logFail) - 1
+	return g.after(h, 0)
 }
 
 // idle reports whether a host generates no packets because it is its own target.
 func (g *traffic) idle(h uint32) bool {
-	return g.targets != nil && g.targets[h] == h
+	return g.silent(h)
 }
 
 // idleShare returns the share of hosts that generate no packets because they are their own targets.
 func (g *traffic) idleShare() float64 {
 	idle := 0
-	for h := range g.targets {
+	for h := range g.random {
 		if g.idle(uint32(h)) {
 			idle++
 		}
@@ -235,16 +279,21 @@ func (n *worker) generate(h uint32, t uint64) {
 		c.generates = n.continueBurst(h, t)
 		return
 	}
-	if room := n.roomFor(h, c, t); room < int64(n.p.PacketFlits) || !n.create(h, g.target(n, h), t) {
+	if g.quota != nil {
+		c.generates = n.sendQuota(h, t)
+		return
+	}
+	if room := n.roomFor(h, c, t); room < int64(n.p.PacketFlits) || n.create(h, g.target(n, h), t) == none {
 		n.drop(t)
 	}
-	c.generates = t + gap(&g.random[h], g.logFail)
+	c.generates = g.after(h, t+1)
 }
 
-// create makes a packet if the source queue or, without one, the buffer of its virtual channel has room.
-func (n *worker) create(h, to uint32, t uint64) bool {
+// create makes a packet if the source queue or, without one, the buffer of its virtual channel has room. It returns its
+// number, or none.
+func (n *worker) create(h, to uint32, t uint64) uint32 {
 	if !n.hasRoom(h, to, t) {
-		return false
+		return none
 	}
 	id := n.makePacket(h, to, none, uint32(n.p.PacketFlits), t)
 	if n.p.SourceQueue > 0 {
@@ -252,7 +301,7 @@ func (n *worker) create(h, to uint32, t uint64) bool {
 	} else {
 		n.put(h, id, n.injectionChannel(h, to), t)
 	}
-	return true
+	return id
 }
 
 // hasRoom reports whether a host has room for a packet to another one.
