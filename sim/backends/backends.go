@@ -9,6 +9,7 @@ import (
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 	"github.com/tracedag/tracedag/sim/packet"
+	"github.com/tracedag/tracedag/sim/slots"
 )
 
 // All lists the backends; the first is the default.
@@ -17,6 +18,7 @@ var All = []sim.Kind{
 	analytical.Backend,
 	packet.Backend,
 	flit.Backend,
+	slots.Backend,
 	ideal.Backend,
 	exec.Backend,
 }

@@ -57,6 +57,8 @@ var configurations = []configuration{
 	{backend: "packet", network: "topology=star:hosts=%d,rate=100Gbps,latency=500ns", params: []string{"compat=atlahs"}, atlahs: true},
 	{backend: "flit", network: "topology=star:hosts=%d"},
 	{backend: "ideal"},
+	{backend: "slots", network: "topology=star:hosts=%d,rate=100Gbps", params: []string{"slot=10us"}},
+	{backend: "slots", network: "topology=star:hosts=%d,rate=100Gbps", params: []string{"slot=1us", "scheduler=random"}},
 }
 
 type configuration struct {

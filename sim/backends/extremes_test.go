@@ -101,6 +101,7 @@ var extremeParameters = map[string][][]string{
 	},
 	"flit":  {{}, {"o=2305843s"}, {"cycle=1s"}, {"local-cycles=65535", "cycle=1s"}},
 	"ideal": {{}},
+	"slots": {{}, {"slot=9223372s"}, {"packet-size=9223372036854775807"}},
 }
 
 // extremeNetworks replace the networks of the configurations.
@@ -111,7 +112,8 @@ var extremeNetworks = map[string][]string{
 		"topology=star:hosts=2,rate=100Gbps,latency=500ns", "topology=star:hosts=2,rate=2kbps,latency=1000s",
 		"topology=star:hosts=2,rate=1B/s",
 	},
-	"flit": {"topology=star:hosts=2", "topology=star:hosts=2,latency=60us"},
+	"flit":  {"topology=star:hosts=2", "topology=star:hosts=2,latency=60us"},
+	"slots": {"topology=star:hosts=2", "topology=star:hosts=2,rate=1B/s"},
 }
 
 // located matches an error that names rank and op.
@@ -165,7 +167,7 @@ func checkExtremeError(t *testing.T, name string, err error) {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "does not support the trace's release times"), strings.Contains(text, "whole nanoseconds"),
-		strings.Contains(text, "links of at least"):
+		strings.Contains(text, "links of at least"), strings.Contains(text, "expected a capacity of at least one packet"):
 	case errors.Is(err, sim.ErrTooLong) && located.MatchString(text),
 		located.MatchString(text) && strings.Contains(text, "expected"):
 	default:

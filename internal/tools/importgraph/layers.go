@@ -34,7 +34,7 @@ var layers = []layer{
 	{row: 5, from: 500, to: 940, name: "sim/backends", about: "one folder per backend, and their registry",
 		packages: []string{"sim/backends", "sim/analytical/...", "sim/exec/...", "sim/flit/...", "sim/ideal/...",
 			"sim/loggops/...",
-			"sim/packet/..."}},
+			"sim/packet/...", "sim/slots"}},
 	{row: 6, from: 540, to: 940, name: "sim", about: "Backend, Result, replay engine and shared parts",
 		packages: []string{"sim/..."}},
 	{row: 7, from: 60, to: 620, name: "dag/lower, dag/compose", about: "passes over traces; merge, edit, place",
