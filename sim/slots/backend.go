@@ -94,13 +94,8 @@ func (b *backend) Params() param.Set {
 		param.Count(&b.limit, "max-flows", "flows per queue, which an ordered pair of hosts has; others are dropped",
 			math.MaxInt32).Sweep(),
 		param.Int(&b.seed, "seed", "seed of random choices").Sweep(),
-		param.Func("time", "end", "simulated time at which the run stops, or last-arrival", func(text string) (err error) {
-			b.end = 0
-			if b.atLast = text == "last-arrival"; !b.atLast {
-				b.end, err = units.ParseTime(text, 0)
-			}
-			return err
-		}).Default("when all flows are done or dropped").Offer("last-arrival"),
+		param.Func("time", "end", "simulated time at which the run stops, or last-arrival", b.setEnd).
+			Default("when all flows are done or dropped").Offer("last-arrival"),
 		param.Func("time", "measure-from", "start of the measurement", window(&b.from)).
 			Default("a tenth of the last arrival"),
 		param.Func("time", "measure-until", "end of the measurement", window(&b.until)).
@@ -111,6 +106,15 @@ func (b *backend) Params() param.Set {
 	set.Under("Scheduling", "scheduler", "slot", "packet-size", "max-flows", "seed", "end")
 	set.Under("Output", "measure-from", "measure-until", "flows")
 	return set
+}
+
+// setEnd parses the end of runs.
+func (b *backend) setEnd(text string) (err error) {
+	b.end = 0
+	if b.atLast = text == "last-arrival"; !b.atLast {
+		b.end, err = units.ParseTime(text, 0)
+	}
+	return err
 }
 
 func (b *backend) Check(env *sim.Env) (err error) {

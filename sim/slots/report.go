@@ -117,7 +117,8 @@ func newReport(c *coupling, b *backend) *flowsReport {
 	return r
 }
 
-// idealTime returns the completion time of a flow alone in the network: it waits for the end of the slot of its arrival.
+// idealTime returns the completion time of a flow alone in the network: it waits for the end of the slot of its
+// arrival.
 func (c *coupling) idealTime(flow int) dag.Time {
 	op := &c.program.Ops[c.flows.op[flow]]
 	from, to := topology.Endpoints(c.hosts, c.nics, op)

@@ -11,10 +11,11 @@ type removal struct {
 	packets int64
 }
 
-// resolve makes flows send the packets proposed to them, in queue order. If the packets of a flow do not fit on an edge,
-// the sending flow of the lowest rank on that edge gives way, if replaces agrees; then the flow tries again. If it
-// disagrees, or if no flow is left there, all flows that gave way get their packets back. At the end, flows that gave
-// way send what fits, those of the highest rank first.
+// resolve makes flows send the packets proposed to them, in queue order. If the packets of a flow do not fit on an
+// edge,
+// the sending flow of the lowest rank on that edge is removed, if replaces agrees; then the flow tries again. If it
+// disagrees, or if no flow is left there, all removed flows get their packets back. At the end, removed flows send what
+// fits, those of the highest rank first.
 //
 // rank and order are inverse to each other: order[rank[i]] is i.
 func (s *slot) resolve(replaces func(i int, rank uint32) bool) {
@@ -87,7 +88,7 @@ func (s *slot) first(d uint32) (rank uint32, is bool) {
 	return 0, false
 }
 
-// refill makes the flows that gave way send what fits.
+// refill makes the removed flows send what fits.
 func (s *slot) refill() {
 	if len(s.removed) > 1 {
 		slices.SortFunc(s.removed, func(a, b removal) int { return cmp.Compare(s.rank[b.at], s.rank[a.at]) })

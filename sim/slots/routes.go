@@ -10,7 +10,8 @@ import (
 
 // routes has the k shortest loopless paths between the edge switches of hosts: first those of least length in the order
 // of [topology.Routes.Choose], then longer ones by Yen's algorithm (J. Yen, Finding the K shortest loopless paths in a
-// network, Management Science 17, 1971), ties by the numbers of ports. In a dragonfly, a path with fewer global links is
+// network, Management Science 17, 1971), ties by the numbers of ports. In a dragonfly, a path with fewer global links
+// is
 // shorter. Paths are computed when they are needed first.
 type routes struct {
 	net   *topology.Network

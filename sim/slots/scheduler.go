@@ -13,7 +13,8 @@ var schedulers = []string{"srpt", "fs", "ff", "random", "lambda", "maxmin"}
 
 // schedulerSynonyms are further names of schedulers.
 var schedulerSynonyms = []param.Synonym{
-	{Choice: "fs", Names: []string{"fair-share", "fairshare"}}, {Choice: "ff", Names: []string{"first-fit", "firstfit"}},
+	{Choice: "fs", Names: []string{"fair-share", "fairshare"}},
+	{Choice: "ff", Names: []string{"first-fit", "firstfit"}},
 	{Choice: "random", Names: []string{"rand"}}, {Choice: "lambda", Names: []string{"lambda-share"}},
 	{Choice: "maxmin", Names: []string{"max-min"}},
 }
@@ -129,7 +130,8 @@ func (s *slot) fairShare() {
 	}
 }
 
-// equalShare returns the packets that an edge proposes to each flow with at least as many left. The flows are ordered by
+// equalShare returns the packets that an edge proposes to each flow with at least as many left. The flows are ordered
+// by
 // their packets left.
 func (s *slot) equalShare(flows []uint32, room int64) (level int64) {
 	least, n := int64(len(flows)), int64(len(flows))

@@ -280,7 +280,7 @@ func TestSchedules(t *testing.T) {
 				if p.name == "maxmin" {
 					length = 7 * dag.Millisecond
 				}
-				n, err := newNetwork(nil, b.network, length, 100, channels, 2, p.parts())
+				n, err := newNetwork(t.Context(), b.network, length, 100, channels, 2, p.parts())
 				if err != nil {
 					if p.share != nil || channels == 3 {
 						continue

@@ -126,7 +126,9 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON (\"--help result\")")
 	flags.BoolVar(&o.Breakdown, "breakdown", false, "divide the time of each rank into parts")
 	flags.BoolVar(&o.CriticalPath, "critical-path", false, "print the critical path and its composition")
-	manual.InTopic(cmd, "critical-path", "result")
+	for _, name := range []string{"breakdown", "critical-path"} {
+		manual.InTopic(cmd, name, "result")
+	}
 	flags.StringVar(&o.csv, "csv", "", "print a `table` as CSV: points, results or summary")
 	flags.Lookup("csv").NoOptDefVal = tables.Names[0]
 	cli.CompleteWith(cmd, "csv", tables.Names)
