@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/sim/ideal"
@@ -520,6 +521,78 @@ func TestPipelineBytes(t *testing.T) {
 			boundaries := int64(p.PP*p.VirtualStages - 1)
 			if want := 2 * boundaries * int64(p.MicroBatches*p.TP*p.DP) * each; sent != want {
 				t.Errorf("%v: %d bytes sent, expected %d", schedule, sent, want)
+			}
+		}
+	}
+}
+
+// TestPool checks what a rank loads and stores with a pool, and the ranks that each access gathers.
+func TestPool(t *testing.T) {
+	for _, ep := range []int{1, 2} {
+		for _, pool := range []Pool{PoolExperts, PoolAll} {
+			for _, gather := range []PoolGather{GatherInNetwork, GatherInSwitch} {
+				for _, zero := range []int{0, 3} {
+					p := sparse(small(1, 4, 1), ep)
+					p.ZeRO, p.Pool, p.PoolGather, p.MicroBatches = zero, pool, gather, 1
+					tr := mustGenerate(t, p)
+					whole := slice{&p.Model, 1, int64(ep)}
+					var fetched, stepped int64
+					counts := make(map[int64]int64)
+					count := func(weights, ranks int64) {
+						own := (weights + ranks - 1) / ranks
+						if ranks == 1 || gather == GatherInNetwork {
+							ranks = 1
+						}
+						fetched += 2 * own * p.DtypeBytes
+						stepped += own * (p.DtypeBytes + 12)
+						counts[ranks] += 3 * own * p.DtypeBytes
+						counts[1] += 2 * own * (p.DtypeBytes + 12)
+					}
+					for i := range p.Layers {
+						w := whole.layerWeights(i)
+						switch {
+						case pool == PoolAll && ep == 1:
+							count(w.dense+w.experts, 4)
+						case pool == PoolAll:
+							count(w.dense, 4)
+							count(w.experts, 2)
+						default:
+							count(w.experts, 4/int64(ep))
+						}
+					}
+					if pool == PoolAll && p.Vocab > 0 {
+						count(whole.embeddingWeights(), 4)
+						count(whole.outputWeights(true), 4)
+					}
+					loads := total(tr, 1, func(op *dag.Op) int64 {
+						if op.Kind != dag.Mem || op.Subkind != dag.Load {
+							return 0
+						}
+						return op.Bytes
+					})
+					stores := total(tr, 1, func(op *dag.Op) int64 {
+						if op.Kind != dag.Mem || op.Subkind != dag.Store {
+							return 0
+						}
+						return op.Bytes
+					})
+					if loads != fetched+stepped || stores != fetched/2+stepped {
+						t.Errorf("ep %d, pool %v, gather %v, zero %d: %d bytes loaded and %d stored, expected %d and %d", ep,
+							pool, gather, zero, loads, stores, fetched+stepped, fetched/2+stepped)
+					}
+					for ranks, want := range counts {
+						got := total(tr, 1, func(op *dag.Op) int64 {
+							if access, ok := attr.ParseMemAccess(op.Attrs); !ok || access.Gather != ranks {
+								return 0
+							}
+							return op.Bytes
+						})
+						if got != want {
+							t.Errorf("ep %d, pool %v, gather %v, zero %d: %d bytes gather %d parts, expected %d", ep, pool,
+								gather, zero, got, ranks, want)
+						}
+					}
+				}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -26,6 +27,8 @@ type Params struct {
 	Order            Order
 	ZeRO             int  // 1 divides states of the optimizer among the DP ranks, 2 also gradients, 3 also parameters
 	Offload          bool // parameters, gradients and states of the optimizer are in remote memory; needs ZeRO 3
+	Pool             Pool // tensors in a pool of remote memory that all ranks share; not with Offload
+	PoolGather       PoolGather
 	Schedule         Schedule
 	VirtualStages    int // v: parts of the model on each stage; 2 or more for Interleaved, otherwise 1
 	Recompute        Recompute
@@ -45,6 +48,36 @@ type Params struct {
 	MemoryBandwidth int64 // bytes per second
 
 	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
+}
+
+// Pool selects the parameters that live in a memory pool, with their gradients and optimizer states. Each rank is in
+// charge of an equal part of them, as with ZeRO 3.
+type Pool uint8
+
+// The selections.
+const (
+	PoolNone Pool = iota
+	PoolExperts
+	PoolAll
+)
+
+// String returns the name on the command line.
+func (p Pool) String() string {
+	return [...]string{"none", "experts", "all"}[p]
+}
+
+// PoolGather is the place where the parts of pooled parameters are gathered, and those of their gradients reduced.
+type PoolGather uint8
+
+// The places.
+const (
+	GatherInNetwork PoolGather = iota // collectives of the ranks
+	GatherInSwitch                    // the memory's switches, see attr.MemAccess
+)
+
+// String returns the name on the command line.
+func (p PoolGather) String() string {
+	return [...]string{"network", "switch"}[p]
 }
 
 // Schedule is the order of the forward and backward passes of micro-batches on a pipeline stage.
@@ -204,6 +237,14 @@ func (p *Params) check() error {
 	case p.virtualStages() > p.Layers:
 		return fmt.Errorf("pp x virtual-stages is %d, expected at most as many as there are layers, %d",
 			p.virtualStages(), p.Layers)
+	case p.Pool > PoolAll || p.PoolGather > GatherInSwitch:
+		return fmt.Errorf("no pool %d with pool-gather %d", p.Pool, p.PoolGather)
+	case p.Offload && p.Pool != PoolNone:
+		return errors.New("offload and pool exclude each other: --pool all keeps all parameters in remote memory")
+	case p.Pool == PoolNone && p.PoolGather != GatherInNetwork:
+		return errors.New("pool-gather needs a pool: experts or all")
+	case p.Pool == PoolExperts && p.Experts == 0:
+		return errors.New("pool is experts, expected none or all for a model without experts")
 	case p.Offload && p.ZeRO < 3:
 		return fmt.Errorf("zero is %d, expected 3 to offload parameters", p.ZeRO)
 	case (p.PeakFlops == 0) != (p.MemoryBandwidth == 0):

@@ -147,7 +147,7 @@ func (pl *plan) weights(u *unit) weights {
 		return weights{dense: pl.slice.outputWeights(pl.p.PP == 1)}
 	}
 	w := pl.slice.layerWeights(u.layer)
-	if pl.p.EP == 1 { // experts are data parallel in the same group as the rest
+	if pl.p.EP == 1 && pl.p.Pool != PoolExperts { // experts are data parallel in the same group as the rest
 		return weights{dense: w.dense + w.experts}
 	}
 	return w
@@ -156,10 +156,26 @@ func (pl *plan) weights(u *unit) weights {
 // shards returns the parts of parameters whose optimizer states the rank keeps.
 func (pl *plan) shards(w weights) weights {
 	p := pl.p
-	if p.ZeRO == 0 {
-		return w
+	if p.ZeRO > 0 || p.Pool == PoolAll {
+		w.dense = divideUp(w.dense, p.DP)
 	}
-	return weights{dense: divideUp(w.dense, p.DP), experts: divideUp(w.experts, p.DP/p.EP)}
+	if p.ZeRO > 0 || p.Pool != PoolNone {
+		w.experts = divideUp(w.experts, p.DP/p.EP)
+	}
+	return w
+}
+
+// expertGroup returns the group of ranks with the same experts.
+func (pl *plan) expertGroup() group {
+	if pl.p.EP == 1 {
+		return dataGroup
+	}
+	return expertDataGroup
+}
+
+// pooled reports whether the parameters of a group of ranks live in the pool: the experts or the others.
+func (pl *plan) pooled(experts bool) bool {
+	return pl.p.Pool == PoolAll || pl.p.Pool == PoolExperts && experts
 }
 
 func divideUp(n int64, by int) int64 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // writer generates a rank. Its calcs run in sequence, in order. So do its collectives; each also depends on the earlier
@@ -34,6 +35,7 @@ type writer struct {
 const (
 	computeStream = 0
 	networkStream = 2
+	poolStream    = 3
 )
 
 // write appends all ops.
@@ -208,17 +210,60 @@ func (w *writer) tensor(copies int64) int64 {
 // fetch appends the ops that gather the parameters of a unit, of which a rank keeps only its part. They depend on the
 // earlier calcs.
 func (w *writer) fetch(u *unit, list []int) []int {
-	if w.p.ZeRO < 3 {
-		return list
+	after := max(w.calcs, w.updated)
+	if w.p.Pool == PoolNone {
+		if w.p.ZeRO < 3 {
+			return list
+		}
+		return w.gatherParameters(u, after, list)
 	}
-	return w.gatherParameters(u, max(w.calcs, w.updated), list)
+	own := w.shards(w.weights(u))
+	list = w.fetchPart(u, dataGroup, own.dense, w.pooled(false), after, list)
+	if own.experts > 0 {
+		list = w.fetchPart(u, w.expertGroup(), own.experts, w.pooled(true), after, list)
+	}
+	return list
 }
 
+// fetchPart appends the ops that gather parameters with a pool: those of the pool, or those divided among the ranks.
+func (w *writer) fetchPart(u *unit, g group, weights int64, pooled bool, after int, list []int) []int {
+	switch {
+	case pooled:
+		bytes, name := weights*w.p.DtypeBytes, w.name(u, parameters, forward)
+		if w.p.PoolGather == GatherInSwitch {
+			return append(list, w.access(name, dag.Load, bytes, w.members(g), after))
+		}
+		return append(list, w.collective(name, dag.Allgather, g, bytes, w.access(name, dag.Load, bytes, 1, after)))
+	case w.p.ZeRO == 3:
+		return w.gatherPart(u, g, weights, after, list)
+	}
+	return list
+}
+
+// members returns the number of ranks of a group.
+func (w *writer) members(g group) int {
+	if g == expertDataGroup {
+		return w.p.DP / w.p.EP
+	}
+	return w.p.DP
+}
+
+// access appends an access to the pool, which gathers the parts of the given number of ranks. The pool has a place of
+// its own: collectives do not wait for accesses, since an access never waits for another rank.
+func (w *writer) access(name string, kind dag.Subkind, bytes int64, ranks int, after ...int) int {
+	w.after(after...)
+	return w.add(dag.Op{Kind: dag.Mem, Subkind: kind, Bytes: bytes, Stream: poolStream, Name: name,
+		Attrs: "{" + string(attr.MemAccess{Gather: int64(ranks)}.Append(nil)) + "}"})
+}
+
+// gatherParameters appends the collectives that gather the parameters of a unit outside the pool.
 func (w *writer) gatherParameters(u *unit, after int, list []int) []int {
 	own := w.shards(w.weights(u))
-	list = w.gatherPart(u, dataGroup, own.dense, after, list)
-	if own.experts > 0 {
-		list = w.gatherPart(u, expertDataGroup, own.experts, after, list)
+	if !w.pooled(false) {
+		list = w.gatherPart(u, dataGroup, own.dense, after, list)
+	}
+	if own.experts > 0 && !w.pooled(true) {
+		list = w.gatherPart(u, w.expertGroup(), own.experts, after, list)
 	}
 	return list
 }
@@ -241,18 +286,22 @@ func (w *writer) remote(name string, kind dag.Subkind, bytes int64, after int) i
 
 // reduceGradients appends the reduction of the gradients of a unit's parameters, if they are complete.
 func (w *writer) reduceGradients(u *unit) {
-	if w.p.ZeRO < 2 && !u.final {
-		return
-	}
 	whole := w.weights(u)
 	own := w.shards(whole)
-	w.reducePart(u, dataGroup, whole.dense, own.dense)
+	w.reducePart(u, dataGroup, whole.dense, own.dense, w.pooled(false))
 	if whole.experts > 0 {
-		w.reducePart(u, expertDataGroup, whole.experts, own.experts)
+		w.reducePart(u, w.expertGroup(), whole.experts, own.experts, w.pooled(true))
 	}
 }
 
-func (w *writer) reducePart(u *unit, g group, whole, own int64) {
+func (w *writer) reducePart(u *unit, g group, whole, own int64, pooled bool) {
+	if pooled {
+		w.storeGradients(u, g, whole, own)
+		return
+	}
+	if w.p.ZeRO < 2 && !u.final {
+		return
+	}
 	name, kind := w.name(u, gradients, forward), dag.ReduceScatter
 	if w.p.ZeRO == 0 {
 		kind = dag.Allreduce
@@ -262,6 +311,17 @@ func (w *writer) reducePart(u *unit, g group, whole, own int64) {
 		w.after(w.stored)
 		w.stored = w.remote(name, dag.Store, own*w.p.DtypeBytes, sum)
 	}
+}
+
+// storeGradients appends the reduction of gradients into the pool.
+func (w *writer) storeGradients(u *unit, g group, whole, own int64) {
+	name, bytes := w.name(u, gradients, forward), own*w.p.DtypeBytes
+	if w.p.PoolGather == GatherInSwitch {
+		w.stored = w.access(name, dag.Store, bytes, w.members(g), w.calcs, w.stored)
+		return
+	}
+	sum := w.collective(name, dag.ReduceScatter, g, whole*w.p.DtypeBytes, w.calcs)
+	w.stored = w.access(name, dag.Store, bytes, 1, sum, w.stored)
 }
 
 // The optimizer is Adam (Kingma and Ba, ICLR 2015, algorithm 1): operations per parameter, and bytes read and written
@@ -287,15 +347,18 @@ func (w *writer) optimize() {
 	own := int64(0)
 	for i := range units {
 		shards := w.shards(w.weights(&units[i]))
-		own += shards.dense + shards.experts
+		own += w.share(shards, false)
 	}
 	bytes := (optimizerStates + p.DtypeBytes) * own // bytes read; as many are written
 	if p.Offload {
 		w.after(w.colls[tableGroup], w.stored)
 		w.after(w.remote("optimizer", dag.Load, bytes, w.calcs))
 	}
-	w.after(w.calcs, w.colls[dataGroup], w.colls[expertDataGroup], w.colls[tableGroup])
-	w.updated = w.compute("optimizer", optimizerFlops*own, 2*bytes)
+	if own > 0 || p.Pool == PoolNone {
+		w.after(w.calcs, w.colls[dataGroup], w.colls[expertDataGroup], w.colls[tableGroup])
+		w.updated = w.compute("optimizer", optimizerFlops*own, 2*bytes)
+	}
+	w.optimizePool(units)
 	if p.Offload {
 		w.updated = w.remote("optimizer", dag.Store, bytes, w.updated)
 	}
@@ -305,6 +368,37 @@ func (w *writer) optimize() {
 		}
 		w.pending = append(w.pending, w.colls[dataGroup], w.colls[expertDataGroup])
 	}
+}
+
+// share returns the parameters that are in the pool, or those that are not.
+func (w *writer) share(own weights, pooled bool) (sum int64) {
+	if w.pooled(false) == pooled {
+		sum += own.dense
+	}
+	if w.pooled(true) == pooled {
+		sum += own.experts
+	}
+	return sum
+}
+
+// optimizePool appends the optimizer of the parameters in the pool, unit by unit.
+func (w *writer) optimizePool(units []unit) {
+	if w.p.Pool == PoolNone {
+		return
+	}
+	stored := w.stored
+	for i := range units {
+		own := w.share(w.shards(w.weights(&units[i])), true)
+		if own == 0 {
+			continue
+		}
+		bytes := (optimizerStates + w.p.DtypeBytes) * own // bytes read; as many are written
+		load := w.access("optimizer", dag.Load, bytes, 1, stored, w.colls[tableGroup])
+		w.after(load, w.calcs)
+		calc := w.compute("optimizer", optimizerFlops*own, 2*bytes)
+		w.updated = w.access("optimizer", dag.Store, bytes, 1, calc)
+	}
+	w.stored = max(w.stored, w.updated)
 }
 
 func (w *writer) name(u *unit, piece piece, phase phase) string {
