@@ -221,6 +221,7 @@ func subjects() []subject {
 		{format: "pytorch", unsound: schedule, samples: []sample{inline("trace.0.json", pytorchSample)}},
 		{format: "stg", unsound: schedule, samples: []sample{stored("chakra/stg/testdata", "plain.0.json", "plain.1.json")}},
 		{format: "workloadgraph", unsound: schedule, samples: []sample{inline("graph.json", workloadGraph)}},
+		{format: "kineto", samples: []sample{limited(stored("../testdata/kineto", "rank0.json", "rank1.json"), 400)}},
 		// Attributes keep a line that is not in the style of the others, and the place among records of the same time.
 		{format: "spc", sorted: true, ownAttrs: []string{"spc", "tie"}, samples: []sample{
 			inline("x.spc", spcSample), madeOf(accesses),

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats/goal"
 	"github.com/tracedag/tracedag/formats/hpcc"
 	"github.com/tracedag/tracedag/formats/htsim"
+	"github.com/tracedag/tracedag/formats/kineto"
 	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/msr"
 	"github.com/tracedag/tracedag/formats/spc"
@@ -37,6 +38,7 @@ var Formats = format.List{
 	pytorch.Format,
 	stg.Format,
 	workloadgraph.Format,
+	kineto.Format,
 	spc.Format,
 	msr.Format,
 	blkparse.Format,

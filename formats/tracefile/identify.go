@@ -8,7 +8,7 @@ import (
 // returns nil if neither the content nor the ending of the name is that of a format, as for a file that is no trace.
 func Identify(formats format.List, name string, o Options) (*format.Format, error) {
 	first := firstOfPrefix(formats, name, o.From)
-	names, err := filesOfFolder(formats, first, o.From)
+	names, err := filesOfFolder(formats, first, o.From, o.opener())
 	if err != nil {
 		return nil, err
 	}

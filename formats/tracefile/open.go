@@ -96,7 +96,7 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 	single := len(names) == 1
 	if single {
 		given = firstOfPrefix(formats, given, o.From)
-		if names, err = filesOfFolder(formats, given, o.From); err != nil {
+		if names, err = filesOfFolder(formats, given, o.From, t.opener); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 		}
 		if single && o.Ranks == 0 {
 			t.changed = func() bool {
-				now, err := filesOfFolder(formats, given, o.From)
+				now, err := filesOfFolder(formats, given, o.From, t.opener)
 				if err == nil && len(now) == 1 && now[0] == given {
 					now, err = siblings(given, t.Format)
 				}

@@ -74,23 +74,41 @@ func cutEnding(name, ending string) string {
 }
 
 // filesOfFolder returns the files of the trace in a folder, in the format called from, or, if that is empty, in
-// the first format with many files per trace that finds some. If name is no folder or has no such trace, it
-// returns name alone.
-func filesOfFolder(formats format.List, name, from string) ([]string, error) {
+// the first format with many files per trace that finds some and detects the first of them. If none does, the first
+// format that finds some decides. If name is no folder or has no such trace, it returns name alone.
+func filesOfFolder(formats format.List, name, from string, o *opener) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
 		return []string{name}, nil // Open reports the error
 	}
+	found := []string{name}
+	var foundErr error
 	for _, f := range formats.Readable() {
 		if f.Files == nil || from != "" && f.Name != from {
 			continue
 		}
 		files, err := filesIn(name, "", &f)
-		if len(files) > 0 || err != nil {
-			return files, err
+		if len(files) == 0 && err == nil {
+			continue
+		}
+		if err == nil && (from != "" || f.Detect == nil || f.Detect(o.head(files[0]))) {
+			return files, nil
+		}
+		if len(found) == 1 && found[0] == name && foundErr == nil {
+			found, foundErr = files, err
 		}
 	}
-	return []string{name}, nil
+	return found, foundErr
+}
+
+// head returns the beginning of a file, nil if it cannot be read.
+func (o *opener) head(name string) []byte {
+	in, err := (&opener{ctx: o.ctx}).open(name)
+	if err != nil {
+		return nil
+	}
+	defer in.Close()
+	return in.Head
 }
 
 // DistinctTraces returns the inputs without the other files of a trace whose file of rank 0 is among them. The

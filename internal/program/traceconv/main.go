@@ -39,7 +39,6 @@ of one file per rank is named by its folder, its file of rank 0, or the common p
 each FILE on its own. Outputs appear complete or not at all; losses are reported on standard error.`,
 		Example: `  traceconv x.goal -o x.parquet
   traceconv traces/ -o app.parquet
-  traceconv -o out/ *.bin
   traceconv --lower collectives=ring x.parquet -o x.goal
   traceconv --job train.parquet,count=4 --job app.goal@5ms -o x.parquet`,
 		Args: cobra.ArbitraryArgs,
