@@ -64,8 +64,8 @@ func (r *routing) localPort(at, to uint32) uint32 {
 	return uint32(d.P) + j
 }
 
-// alternative returns a router of the intermediate group of the Valiant path that UGAL compares with the minimal path, or
-// none for packets within a group. With [WeightTwo] the group is drawn again in each cycle. Otherwise, and with
+// alternative returns a router of the intermediate group of the Valiant path that UGAL compares with the minimal path,
+// or none for packets within a group. With [WeightTwo] the group is drawn again in each cycle. Otherwise, and with
 // [Piggyback], a packet keeps its router, as in FOGSim.
 func (r *routing) alternative(n *worker, host uint32, pk *packet) uint32 {
 	size := uint32(r.dragonfly.A)

@@ -18,7 +18,8 @@ import (
 // Pattern is the traffic pattern, which selects the targets of synthetic packets.
 type Pattern uint8
 
-// Traffic patterns. The patterns after Transient have one target per host; [permute.All] defines them in the same order.
+// Traffic patterns. The patterns after Transient have one target per host; [permute.All] defines them in the same
+// order.
 const (
 	Uniform                Pattern = iota // any other host with equal probability, including those of the same router
 	Adversarial                           // any host of the dragonfly group that is Offset groups further
