@@ -47,25 +47,36 @@ func (o *Outputs) Begin(backend string, sweep, alone bool, given func(flag strin
 	return o.Plots.check(o.of, backend, given)
 }
 
-// BeginTrace is Begin for a trace, or for a table if all pictures are of tables.
+// BeginTrace is Begin for a trace, or for a table or a timeline if all pictures are of one.
 func (o *Outputs) BeginTrace() error {
-	o.of = ofTrace
-	if o.IsTable() {
+	switch {
+	case o.has(ofTable):
 		o.of = ofTable
+	case o.has(ofTimeline):
+		o.of = ofTimeline
+	default:
+		o.of = ofTrace
 	}
 	return o.Plots.check(o.of, "", nil)
 }
 
-// IsTable reports whether a picture is one of a table instead of a trace.
-func (o *Outputs) IsTable() bool {
+// IsTable reports whether a picture is one of a table or a timeline instead of a trace.
+func (o *Outputs) IsTable() bool { return o.has(ofTable | ofTimeline) }
+
+// has reports whether a picture is one of a subject.
+func (o *Outputs) has(of subject) bool {
 	return slices.ContainsFunc(o.Plots.Files, func(f PlotFile) bool {
-		return f.Kind != "" && kindOf(f.Kind, ofTable) != nil
+		return f.Kind != "" && kindOf(f.Kind, of) != nil
 	})
 }
 
-// WriteTable writes the pictures of a table.
+// WriteTable writes the pictures of a table or a timeline.
 func (o *Outputs) WriteTable(in io.Reader) error {
-	r, err := Table(in)
+	read := Table
+	if o.of == ofTimeline {
+		read = func(in io.Reader) (*Report, error) { return TimelineFile(in, uint64(o.Plots.MinBytes)) }
+	}
+	r, err := read(in)
 	if err != nil {
 		return err
 	}

@@ -18,13 +18,14 @@ import (
 type subject uint8
 
 const (
-	ofRun     subject = 1 << iota // a run of a trace
-	ofSweep                       // the points of a sweep
-	ofLoad                        // the points of synthetic traffic
-	ofTrace                       // a trace
-	ofSeveral                     // several results
-	ofTable                       // a table of numbers
-	ofMatrix                      // node matrices
+	ofRun      subject = 1 << iota // a run of a trace
+	ofSweep                        // the points of a sweep
+	ofLoad                         // the points of synthetic traffic
+	ofTrace                        // a trace
+	ofSeveral                      // several results
+	ofTable                        // a table of numbers
+	ofMatrix                       // node matrices
+	ofTimeline                     // a timeline file
 )
 
 // Feature is a part of the result that a picture needs and that a run has only on request.
@@ -97,6 +98,8 @@ var plots = []plotKind{
 		needs: "1 to 200 groups and 1 to 16 series", draw: drawBars},
 	{name: "lines", title: "lines of a table in CSV, see below", of: ofTable, needs: "1 to 16 series",
 		draw: drawLines},
+	{name: "timeline", title: "tracks of a timeline file over time, see below", of: ofTimeline,
+		needs: "1 to 200 tracks with spans", draw: drawSpacetime},
 	{name: "jobs", title: "jobs over time", of: ofRun, needs: "several jobs", draw: drawJobs},
 	{name: "gantt", title: "ranks over time, with the critical path", of: ofRun, wants: Spans | CriticalPath,
 		needs: "a run whose ops take time, not a kept result", draw: drawGantt},
@@ -132,6 +135,7 @@ type Plots struct {
 	Transparent bool
 	Log         string // axes with a logarithmic scale: "", x, y or xy
 	Data        string // file of the plotted numbers; "": none
+	MinBytes    int64  // size of the smallest message with an arrow in a picture of a timeline
 
 	// Suggest returns the end of an error about an unknown name; nil: no end.
 	Suggest func(name string, names []string) string
@@ -231,13 +235,16 @@ func PlotPage(traces bool) string {
 	of, example := ofRun|ofSweep|ofLoad|ofSeveral, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
 		"  simulate --sweep 'L=1us..10us:10' --plot sweep.pdf --plot-log x --plot-data sweep.csv x.parquet"
 	if traces {
-		of, example = ofTrace|ofTable, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
+		of, example = ofTrace|ofTable|ofTimeline, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
 			"  tracecat --plot bars=times.svg times.csv\n\n"+
 			"bars and lines draw a CSV file instead of a trace. It has a line of headings, which name the axes, and "+
 			"the "+
 			"columns\ngroup, series, value, and perhaps low and high, the bounds of an interval.\n\n"+
 			"matrix has colors by the share of all bytes, from 0, or with matrix:log=FILE on a logarithmic scale, and "+
-			"borders of\nracks. It also draws CSV files of tracegen matrix --matrix-only, beside each other."
+			"borders of\nracks. It also draws CSV files of tracegen matrix --matrix-only, beside each other.\n\n"+
+			"timeline draws a file of simulate --timeline FILE.json: a row per stream and NIC, the time of ops by "+
+			"kind, and arrows from sends to receives of at least --min-bytes. Use --timeline-ranks of simulate to "+
+			"select ranks."
 	}
 	var kinds strings.Builder
 	for i := range plots {
@@ -301,6 +308,8 @@ func subjectName(of subject) string {
 		return "a table"
 	case ofMatrix:
 		return "node matrices"
+	case ofTimeline:
+		return "a timeline"
 	}
 	return "a run"
 }

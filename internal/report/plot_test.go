@@ -172,6 +172,7 @@ func samples(t *testing.T) map[string][]*Report {
 		"load":     load,
 		"latency":  append(slices.Clone(load), flows),
 		"gantt":    timelines(t),
+		"timeline": {spacetimeOf(t)},
 	}
 }
 

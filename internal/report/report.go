@@ -13,16 +13,17 @@ import (
 
 // Report is a result with the numbers that its page derives.
 type Report struct {
-	document []byte // the whole JSON document
-	page     []byte // the part of it in the page
-	omitted  []string
-	root     value // of the page
-	write    func(p *page)
-	of       subject
-	table    *tableOf    // nil: none
-	whole    value       // the whole document, once a picture has decoded it
-	drawn    *timelineOf // nil: none
-	timeline *Timeline   // nil: none
+	document  []byte // the whole JSON document
+	page      []byte // the part of it in the page
+	omitted   []string
+	root      value // of the page
+	write     func(p *page)
+	of        subject
+	table     *tableOf    // nil: none
+	spacetime *spacetime  // a timeline file; nil: none
+	whole     value       // the whole document, once a picture has decoded it
+	drawn     *timelineOf // nil: none
+	timeline  *Timeline   // nil: none
 }
 
 // Simulation returns the report of a simulation from the JSON document of its result. A document that already has the

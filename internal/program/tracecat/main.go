@@ -3,6 +3,7 @@ package tracecat
 
 import (
 	"bufio"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/report"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 )
 
@@ -108,6 +110,15 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	for _, name := range v.outputs.Plots.Register(flags) {
 		manual.InTopic(cmd, name, "plot")
 	}
+	flags.Func("min-bytes", "smallest message with an arrow in --plot timeline, a `size` (default 0)",
+		func(text string) (err error) {
+			v.outputs.Plots.MinBytes, err = units.ParseSize(text)
+			if err == nil && v.outputs.Plots.MinBytes < 0 {
+				err = errors.New("expected a size of at least 0")
+			}
+			return err
+		})
+	manual.InTopic(cmd, "min-bytes", "plot")
 	flags.BoolVar(&v.quick, "quick", false, "--verify checks names and sizes only")
 	flags.BoolVar(&v.repair, "repair", false, "--verify first finishes or undoes an interrupted publication")
 	manual.InTopic(cmd, "quick", "sets")
