@@ -30,6 +30,7 @@ for script in "$folder"/[A-Z]*.sh; do
     title=$(sed -n "1s/^$id: \(.*\) (size .*/\1/p" "$out/$id.txt")
     if [ "$status" -eq 0 ]; then
         awk -v id="$id" -v title="$title" '
+            /^  note:/ { next }
             NR > 2 && / (exact|within|trend holds)/ { good++ }
             NR > 2 && /differs:/ { known++ }
             END { printf "%-4s %-70s %d hold", id, title, good; if (known) printf ", %d differ", known; print "" }' "$out/$id.txt"

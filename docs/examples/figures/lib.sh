@@ -9,6 +9,7 @@
 #   differs ITEM PUBLISHED HERE "REASON"    a number that is known to differ; no failure
 #   picture bars|lines TABLE [FLAG...]
 #                               draws the CSV file TABLE: group, series, value[, low, high]; flags of tracecat --plot
+#   note "TEXT"                 a sentence for the page, such as why a number differs
 #   finish                      last: exits with 1 if an assertion failed
 #
 # It needs a POSIX shell, awk, and the programs of tracedag on the PATH.
@@ -45,6 +46,7 @@ figure() {
     failed=0
     csv=$out/$id.csv
     echo 'figure,item,published,here,ratio,verdict' >"$csv.part"
+    rm -f "$csv.note"
     printf '%s: %s (size %s)\n' "$id" "$title" "$size"
     printf '  %-40s %16s %16s %8s  %s\n' item published here ratio verdict
 }
@@ -93,6 +95,11 @@ shown() { row "$1" '' "$2" '' 'no published value'; }
 
 differs() { row "$1" "$2" "$3" "$(ratio "$3" "$2")" "differs: $4"; }
 
+note() {
+    printf '  note: %s\n' "$1"
+    printf '%s\n' "$1" >>"$csv.note"
+}
+
 picture() {
     kind=$1 table=$2
     shift 2
@@ -101,6 +108,8 @@ picture() {
 
 finish() {
     mv "$csv.part" "$csv"
+    rm -f "$out/$id.note"
+    [ ! -f "$csv.note" ] || mv "$csv.note" "$out/$id.note"
     exit "$failed"
 }
 

@@ -25,6 +25,18 @@ for table in "$out"/[A-Z]*.txt; do
     id=$(basename "$table" .txt)
     title=$(sed -n "1s/^$id: \(.*\) (size .*/\1/p" "$table")
     printf '\n## %s\n\n![%s](figures/%s.svg)\n\n' "$title" "$title" "$id"
+    if [ -f "$out/$id.note" ]; then
+        awk '
+            {
+                for (i = 1; i <= NF; i++) {
+                    if (length(line) + length($i) > 98) { print line; line = "" }
+                    line = line (line == "" ? "" : " ") $i
+                }
+            }
+            END { print line; print "" }' "$out/$id.note"
+    fi
+    of=$(sed -n "1s/^$id: .* (size \(.*\))/\1/p" "$table")
+    [ "$of" = "$size" ] || printf 'The results have the size `%s`.\n\n' "$of"
     printf 'Script: [%s.sh](figures/%s.sh)\n\n| item | published | here | ratio | verdict |\n' "$id" "$id"
     printf '| --- | ---: | ---: | ---: | --- |\n'
     sed 1d "$out/$id.csv" | awk '
