@@ -40,6 +40,7 @@ var All = []*generator.Generator{
 	&dcnw.FileGenerator,
 	&flows.Generator,
 	&matrix.Generator,
+	&matrix.JobsGenerator,
 	&workload.Generator,
 	&storage.Generator,
 }

@@ -13,12 +13,16 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/jobgraph"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/memory"
 )
 
-// detectJSON reports whether the first column is one of TrafPy's.
+// detectJSON reports whether the first column is one of TrafPy's, or the file a pickle, which is then refused.
 func detectJSON(head []byte) bool {
+	if isPickle(head) {
+		return true
+	}
 	head = bytes.TrimLeft(head, blanks)
 	if len(head) > 0 && head[0] == '"' {
 		head = bytes.ReplaceAll(head[1:], []byte(`\"`), []byte(`"`))
@@ -28,7 +32,7 @@ func detectJSON(head []byte) bool {
 	name := s.string()
 	s.expect(':')
 	s.expect('[')
-	return s.err == nil && column(string(name)) >= 0
+	return s.err == nil && (column(string(name)) >= 0 || string(name) == jobID)
 }
 
 func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
@@ -40,6 +44,9 @@ func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	if err != nil {
 		return nil, format.FileErrorf(in.Name, "reading: %w", err)
 	}
+	if isPickle(text) {
+		return nil, &format.FileError{File: in.Name, Err: errPickle}
+	}
 	if trimmed := bytes.TrimLeft(text, blanks); len(trimmed) > 0 && trimmed[0] == '"' {
 		var inner string
 		if err := json.Unmarshal(text, &inner); err != nil {
@@ -50,6 +57,9 @@ func readJSON(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	t, err := newTable(in, &o)
 	if err != nil {
 		return nil, err
+	}
+	if isJobs(text) {
+		return readJobs(t, text)
 	}
 	s := scanner{file: in.Name, text: text}
 	if err := s.table(t); err != nil {
@@ -233,6 +243,9 @@ func (s *scanner) column(t *table, c int) {
 }
 
 func writeJSON(w io.Writer, t *dag.Trace, _ format.WriteOptions) error {
+	if jobs, err := jobgraph.Read(t); err == nil && jobs != nil {
+		return writeJobs(w, t, jobs)
+	}
 	rows, err := newRows(t)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/dag/jobgraph"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/internal/flowio"
 )
@@ -105,6 +106,14 @@ func keptValues(ops *dag.Rank, op int) valueAttrs {
 		attr.Decode(ops.Attrs.At(op), "trafpy", &a)
 	}
 	return a
+}
+
+// lossesOfJSON returns the losses of JSON, which has the graphs of jobs.
+func lossesOfJSON(t *dag.Trace) []format.Loss {
+	if jobs, err := jobgraph.Read(t); err == nil && jobs != nil {
+		return jobLosses(t)
+	}
+	return losses(t)
 }
 
 func losses(t *dag.Trace) []format.Loss {

@@ -29,7 +29,7 @@ var (
 		Read:       readJSON,
 		Options:    flowio.Table,
 		Lacks:      lower.Everything(),
-		Losses:     losses,
+		Losses:     lossesOfJSON,
 		Write:      writeJSON,
 	}
 	CSV = format.Format{

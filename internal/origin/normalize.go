@@ -37,7 +37,7 @@ func Normalize(step dag.Provenance) dag.Provenance {
 	if len(step.Command) == 0 || step.Program != "traceconv" && step.Program != "tracegen" {
 		return step
 	}
-	words, flags := parse(step.Command[1:])
+	words, flags := parse(step.Program, step.Command[1:])
 	inputs := []string(nil)
 	if step.Program == "traceconv" {
 		composed := slices.ContainsFunc(flags, func(f flag) bool { return f.name == "job" || f.name == "plan" })
@@ -56,7 +56,7 @@ func Normalize(step dag.Provenance) dag.Provenance {
 }
 
 // parse returns the arguments of a command line and the flags that shape the trace.
-func parse(args []string) (words []string, flags []flag) {
+func parse(program string, args []string) (words []string, flags []flag) {
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
@@ -77,7 +77,8 @@ func parse(args []string) (words []string, flags []flag) {
 		case !joined && len(args) > 0:
 			f.value, args = args[0], args[1:]
 		}
-		if name != "" && !slices.Contains(dropped, name) && !slices.Contains(droppedBare, name) {
+		shapes := program == "tracegen" && name == "jobs" || !slices.Contains(dropped, name) // see tracegen jobs
+		if name != "" && shapes && !slices.Contains(droppedBare, name) {
 			flags = append(flags, f)
 		}
 	}

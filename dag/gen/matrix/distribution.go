@@ -33,6 +33,8 @@ const draws = 150_000
 const (
 	maxDraws   = 1 << 24 // of a multimodal distribution, in total
 	maxSupport = 1 << 22 // values of a uniform distribution
+
+	maxDistinct = 1 << 30 // values over which a background is spread
 )
 
 // family is a family of distributions: the names of its parameters and a function that draws a value. Parameters in
@@ -171,7 +173,10 @@ func (l *Distribution) check() error {
 		return fmt.Errorf("round is %v, expected 0 or more", l.Round)
 	case l.Family == "uniform" && !bounded:
 		return fmt.Errorf("uniform needs min=NUMBER and max=NUMBER")
-	case (l.Family == "uniform" || l.Background > 0) && (!bounded || (l.Max-l.Min)/l.step() >= maxSupport):
+	case l.Background > 0 && (!bounded || (l.Max-l.Min)/l.step() >= maxDistinct):
+		return fmt.Errorf("a background from %v to %v in steps of %v, expected at most %d values", l.Min, l.Max,
+			l.step(), maxDistinct)
+	case l.Family == "uniform" && (l.Max-l.Min)/l.step() >= maxSupport:
 		return fmt.Errorf("values from %v to %v in steps of %v, expected at most %d values", l.Min, l.Max,
 			l.step(), maxSupport)
 	case l.Family != "multimodal":
@@ -202,11 +207,17 @@ func (l *Distribution) step() float64 {
 	return 1
 }
 
+// steps returns the number of values min, min+step, ... up to max.
+func (l *Distribution) steps() int { return 1 + int((l.Max-l.Min)/l.step()) }
+
+// at returns value i of min, min+step, ...
+func (l *Distribution) at(i int) float64 { return l.Min + float64(float64(i)*l.step()) }
+
 // spread returns min, min+step, ... up to max.
 func (l *Distribution) spread() []float64 {
-	values := make([]float64, 1+int((l.Max-l.Min)/l.step()))
+	values := make([]float64, l.steps())
 	for i := range values {
-		values[i] = l.Min + float64(float64(i)*l.step())
+		values[i] = l.at(i)
 	}
 	return values
 }
@@ -236,9 +247,8 @@ func (l *Distribution) PMF(random *rand.Rand) (*PMF, error) {
 		return nil, err
 	}
 	if l.Background > 0 {
-		even := l.spread()
 		for range int(l.Background * float64(len(values))) {
-			values = append(values, even[random.IntN(len(even))])
+			values = append(values, l.at(random.IntN(l.steps())))
 		}
 	}
 	for i, v := range values {

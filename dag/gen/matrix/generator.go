@@ -176,28 +176,33 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 }
 
 // setDistributions sets the preset, then the given distributions and recipe.
-func (c *Config) setDistributions(p *Params) (err error) {
+func (c *Config) setDistributions(p *Params) error {
 	if !p.Use(c.preset) {
 		return fmt.Errorf("--preset: expected one of %s, found %q", strings.Join(Presets(), ", "), c.preset)
 	}
-	if c.interRack != nil {
+	return p.set(c.interRack, c.sizeDist, c.gapDist, c.recipe)
+}
+
+// set sets the given inter-rack part, distributions and recipe: nil or "" for those not given.
+func (p *Params) set(interRack *float64, sizes, gaps, recipe string) (err error) {
+	if interRack != nil {
 		if p.Racks == 0 {
 			return errors.New("--inter-rack needs --racks")
 		}
-		p.InterRack = *c.interRack
+		p.InterRack = *interRack
 	}
-	if c.sizeDist != "" {
-		if p.Sizes.Distribution, err = ParseDistribution(c.sizeDist); err != nil {
+	if sizes != "" {
+		if p.Sizes.Distribution, err = ParseDistribution(sizes); err != nil {
 			return fmt.Errorf("--size-dist: %w", err)
 		}
 	}
-	if c.gapDist != "" {
-		if p.Interarrivals.Distribution, err = ParseDistribution(c.gapDist); err != nil {
+	if gaps != "" {
+		if p.Interarrivals.Distribution, err = ParseDistribution(gaps); err != nil {
 			return fmt.Errorf("--interarrival-dist: %w", err)
 		}
 	}
-	if c.recipe != "" {
-		if p.Recipe, err = ParseRecipe(c.recipe); err != nil {
+	if recipe != "" {
+		if p.Recipe, err = ParseRecipe(recipe); err != nil {
 			return fmt.Errorf("--matrix: %w", err)
 		}
 	}

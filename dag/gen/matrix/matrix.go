@@ -138,23 +138,30 @@ type Quantity uint8
 const (
 	Size         Quantity = iota // in bytes, a whole number, 1..MaxBytes
 	Interarrival                 // time between arrivals, in microseconds, 0..1e13
+	JobOps                       // number of ops of a job, 1..MaxJobOps
 )
 
 // String returns the quantity's name in parameters.
 func (q Quantity) String() string {
-	return [...]string{"size", "interarrival"}[q]
+	return [...]string{"size", "interarrival", "ops"}[q]
 }
 
 func (q Quantity) has(v float64) bool {
-	if q == Size {
+	switch q {
+	case Size:
 		return v >= 1 && v <= MaxBytes && v == math.Trunc(v)
+	case JobOps:
+		return v >= 1 && v <= MaxJobOps && v == math.Trunc(v)
 	}
 	return v >= 0 && v <= maxGap
 }
 
 func (q Quantity) expected() string {
-	if q == Size {
+	switch q {
+	case Size:
 		return fmt.Sprintf("a whole number of bytes, 1..%d", int64(MaxBytes))
+	case JobOps:
+		return fmt.Sprintf("a whole number of ops, 1..%d", MaxJobOps)
 	}
 	return fmt.Sprintf("0..%g us", maxGap)
 }

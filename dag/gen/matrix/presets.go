@@ -50,14 +50,18 @@ func Presets() []string {
 func (p *Params) Use(name string) bool {
 	for _, preset := range presets {
 		if preset.Name == name {
-			p.Sizes = Values{Distribution: mustParse(ParseDistribution(preset.Sizes))}
-			p.Interarrivals = Values{Distribution: mustParse(ParseDistribution(preset.Interarrivals))}
-			p.Recipe = mustParse(ParseRecipe(preset.Matrix))
-			p.InterRack = preset.InterRack
+			p.use(preset)
 			return true
 		}
 	}
 	return false
+}
+
+func (p *Params) use(preset Preset) {
+	p.Sizes = Values{Distribution: mustParse(ParseDistribution(preset.Sizes))}
+	p.Interarrivals = Values{Distribution: mustParse(ParseDistribution(preset.Interarrivals))}
+	p.Recipe = mustParse(ParseRecipe(preset.Matrix))
+	p.InterRack = preset.InterRack
 }
 
 func mustParse[T any](parsed *T, err error) *T {

@@ -144,8 +144,13 @@ func (w *workload) drawValues() error {
 	}
 	w.report.SizeDistance, w.report.IntervalDistance = sizes.known(), gaps.known()
 	w.gaps = gaps.values
-	w.sizes = make([]int64, len(sizes.values))
-	for i, v := range sizes.values {
+	return w.setSizes(sizes.values)
+}
+
+// setSizes sets the sizes of flows.
+func (w *workload) setSizes(sizes []float64) error {
+	w.sizes = make([]int64, len(sizes))
+	for i, v := range sizes {
 		w.sizes[i] = int64(v)
 	}
 	w.report.Flows = len(w.sizes)
