@@ -77,7 +77,10 @@ func (p *Passes) Rules() param.Set {
 					return errTwice
 				}
 				p.NCCL = &NCCL{Options: *nccl.NewOptions()}
-				return setKeys(p.NCCL.Params(), rule)
+				if err := setKeys(p.NCCL.Params(), rule); err != nil {
+					return err
+				}
+				return p.NCCL.Check()
 			}),
 		param.Func("", "nodes", "join the ranks of each node to one", func(rule string) error {
 			p.Join = true
@@ -267,10 +270,15 @@ func (p *Passes) lowerNCCL(t *dag.Trace) (_ dag.Source, err error) {
 	}
 	if calls := lowered.Report.UnsupportedCalls(); calls != "" {
 		if p.NCCL.Unmodelled == "" {
-			return nil, fmt.Errorf("NCCL calls by algorithms without a model: %s; "+
-				"--assume ring has them carried out as rings, --assume none leaves out their messages", calls)
+			return nil, fmt.Errorf("NCCL calls by algorithms without a model: %s; CollNet, the reduction inside "+
+				"the network, is not modelled, which NVLS between nodes uses, too; NVLS Tree needs equal numbers of "+
+				"GPUs on all nodes; --nccl-version chooses other algorithms, --assume ring has the calls carried "+
+				"out as rings, --assume none leaves out their messages", calls)
 		}
 		p.warn("no messages for NCCL calls by algorithms without a model: %s", calls)
+	}
+	if lowered.Report.Estimated > 0 {
+		p.warn("LL128 times estimated from Simple's; --npkit-ll128 states measured ones")
 	}
 	if n := lowered.Report.Untimed; n > 0 {
 		p.warn("%d pieces of data take no time to reduce or copy with the protocol LL128: --npkit-ll128 says how long "+

@@ -25,19 +25,20 @@ func TestParse(t *testing.T) {
 		t.Errorf("storage: %+v, error %v", p, err)
 	}
 	for rule, want := range map[string]string{
-		"nosuch":                             "nosuch",
-		"ncll":                               `found "ncll"; did you mean "nccl"?`,
-		"ncll:channels=8":                    `did you mean "nccl"?`,
-		"mpihc":                              `did you mean "mpich"?`,
-		"nodes:x":                            `nodes: expected no keys, found "x"`,
-		"nccl:protocl=ll":                    `found "protocl"; did you mean "protocol"?`,
-		"roofline":                           "roofline: expected both peak-flops and mem-bw",
-		"roofline:peak-flops=1TFLOPS":        "roofline: expected both peak-flops and mem-bw",
-		"roofline:peak-flops=fast,mem-bw=1":  "roofline: peak-flops: ",
-		"nccl:machine=nosuch":                `nccl: machine: expected clariden or ault, found "nosuch"`,
-		"nccl:channels=0":                    `nccl: channels: expected a whole number from 1 to 1024, found "0"`,
-		"nccl:ranks=all":                     `nccl: ranks: expected gpus or nodes, found "all"`,
-		"nccl:colour=red":                    `nccl: expected one of algorithm, protocol, channels, machine, ranks, found "colour"`,
+		"nosuch":                            "nosuch",
+		"ncll":                              `found "ncll"; did you mean "nccl"?`,
+		"ncll:channels=8":                   `did you mean "nccl"?`,
+		"mpihc":                             `did you mean "mpich"?`,
+		"nodes:x":                           `nodes: expected no keys, found "x"`,
+		"nccl:protocl=ll":                   `found "protocl"; did you mean "protocol"?`,
+		"roofline":                          "roofline: expected both peak-flops and mem-bw",
+		"roofline:peak-flops=1TFLOPS":       "roofline: expected both peak-flops and mem-bw",
+		"roofline:peak-flops=fast,mem-bw=1": "roofline: peak-flops: ",
+		"nccl:machine=nosuch":               `nccl: machine: expected clariden or ault, found "nosuch"`,
+		"nccl:channels=0":                   `nccl: channels: expected a whole number from 1 to 1024, found "0"`,
+		"nccl:ranks=all":                    `nccl: ranks: expected gpus or nodes, found "all"`,
+		"nccl:colour=red": "nccl: expected one of algorithm, protocol, channels, tune, version, gpu, intra, " +
+			"nics-per-node, nic-rate, link-rate, cpu, machine, ranks, found \"colour\"",
 		"directdrive:replicas=0":             "replicas",
 		"nccl:machine=alps,channels=1,nccl:": "nccl: ",
 	} {

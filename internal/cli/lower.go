@@ -110,6 +110,12 @@ func (f *LowerFlags) Pass() (Pass, error) {
 		}
 		do.NCCL.Sample, do.NCCL.ZeroReduction, do.NCCL.Unmodelled = s.nccl.Sample, s.nccl.ZeroReduction,
 			s.nccl.Unmodelled
+		do.NCCL.Registered = s.nccl.Registered
+		if s.nccl.Version != "" {
+			if err := do.NCCL.Retuned(s.nccl.Version); err != nil {
+				return nil, Usagef("--nccl-version: %v", err)
+			}
+		}
 		do.NCCL.Tables = func(o *nccl.Options) error { return s.nccl.ReadTables(o, f.readFile) }
 	}
 	return func(s dag.Source, name string) (dag.Source, error) {

@@ -24,7 +24,7 @@ var (
 		csv dedup diagonal dims-split emit-spec from-graph gelu h-intdiv ignore-ports inverse json keep-ends keep-host
 		learned-positions lenient listing matrix-only measure merge merge-non-overlap no-clock npkit-sample offload
 		one-rank-per-node only-present outcast periodic print-model sequence-parallel share-nic share-streams skip-bad
-		start-calc
+		nccl-registered start-calc
 		sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)
 
 	letters = map[byte]string{'o': "output", 'j': "jobs", 'q': "quiet", 'v': "verbose", 's': "ranks", 'd': "bytes"}

@@ -22,7 +22,23 @@ type call struct {
 	inPlace   bool
 	grouped   bool  // runs in the kernel of the previous call
 	chunk     int64 // of sends and receives: bytes of one message; 0: one message
+	slot      int64 // bytes of a step of the buffer
+	why       reason
+	best      []Prediction // the best two, for the reason byPrediction
 }
+
+// reason is the reason for the algorithm and protocol of a call.
+type reason uint8
+
+const (
+	byTrace reason = iota
+	bySize
+	byOptions
+	byPrediction
+)
+
+// reasonNames are the names in reports.
+var reasonNames = [...]string{"trace", "size", "options", "least predicted time"}
 
 // channel is the part of a collective on one channel, in elements.
 type channel struct {
@@ -82,6 +98,7 @@ func (c *call) setChannels(a *attr.NCCLCall) error {
 		c.slices = a.ChunkSteps / a.SliceSteps
 		c.slice = a.StepSize * a.SliceSteps / 32
 	}
+	c.slot = a.StepSize
 	c.channels = make([]channel, len(a.Channels))
 	messages := int64(0)
 	for i, n := range a.Channels {

@@ -27,7 +27,14 @@ type feed struct {
 	protocol  protocol
 	typeSize  int64
 	next, prv link
-	near      []link // links to the children in a tree
+	near, far []link // links to several members: the children in a tree, or of PAT
+	switched  switched
+	waits     patWaits
+
+	// Data of the current chunk, for proofs.
+	channel int64 // index of the channel
+	at      int64 // first element
+	part    int64
 }
 
 // link counts the messages that the rank exchanges with a peer on a channel.
@@ -218,8 +225,14 @@ func (f *feed) messages(r *dag.Rank, i int) {
 
 // sendOn appends a send of the next message of a link, which waits for op on.
 func (f *feed) sendOn(l *link, bytes int64, on int32) int32 {
-	op := f.Send(l.peer, bytes, l.send+l.sent, f.stream, f.nic)
+	op := f.sendParts(l, bytes)
 	f.Require(on)
+	return op
+}
+
+// sendParts appends a send of the next message of a link without dependencies.
+func (f *feed) sendParts(l *link, bytes int64) int32 {
+	op := f.Send(l.peer, bytes, l.send+l.sent, f.stream, f.nic)
 	l.sent++
 	l.bytes += bytes
 	return op
@@ -243,11 +256,21 @@ func (f *feed) work(w work, bytes int64, on int32) int32 {
 
 // computes appends work on the given bytes without dependencies.
 func (f *feed) computes(w work, bytes int64) int32 {
+	return f.Calc(f.stream, duration(f.timeOf(w, bytes, 1)))
+}
+
+// timeOf returns the time in ns of work on count pieces of data of the given bytes, one after the other.
+func (f *feed) timeOf(w work, bytes, count int64) int64 {
 	ns, known := f.clock.time(f.protocol, w, bytes)
-	if f.figures.workNS += ns; !known {
-		f.figures.untimed++
+	if !known {
+		f.figures.untimed += count
 	}
-	return f.Calc(f.stream, duration(ns))
+	if f.o.estimated && f.protocol == ll128 {
+		f.figures.estimated += count
+	}
+	ns *= count
+	f.figures.workNS += ns
+	return ns
 }
 
 // maxMembers is the maximum size of a communicator. It keeps products with message sizes in range.
@@ -263,7 +286,7 @@ func (f *feed) collective(r *dag.Rank, i int, group *[]int32) {
 	if n == 1 {
 		return
 	}
-	if call.algorithm > ring && !f.o.AssumeRing {
+	if inst.omitted {
 		f.figures.unsupported[call.algorithm]++
 		return
 	}
@@ -277,13 +300,18 @@ func (f *feed) collective(r *dag.Rank, i int, group *[]int32) {
 	lane := inst.lanes
 	for k := range call.channels {
 		ch := &call.channels[k]
+		f.channel = int64(k)
 		f.stream = f.channelStream(group, k)
-		if call.algorithm == tree && inst.kind == dag.Allreduce {
+		switch inst.algorithm {
+		case tree:
 			f.tree(c, ch, lane, me)
-			lane += 2 * n
-		} else {
+		case nvls, nvlsTree:
+			f.nvls(c, inst, ch, lane, me, k, group)
+		case pat:
+			f.pat(c, inst, ch, lane, me, f.plan.calls[i].inPlace)
+		default:
 			f.ring(c, inst, ch, lane, me, f.plan.calls[i].inPlace)
-			lane += n
 		}
+		lane += int32(inst.lanesPerChannel(int64(n)))
 	}
 }

@@ -16,6 +16,10 @@ func FuzzAttributes(f *testing.F) {
 		`"chunk_steps":4,"slice_steps":2,"step_size":64,"channels":[[0,50,10,5],[1,3,10,10]],"in_place":true}}`,
 		`{"nccl":{"proto":"ll","chunk":16,"grouped":true}}`)
 	f.Add(`{"jobs":[{"nccl":{"comms":{"c":{"channels":3}}}}]}`, `{"nccl":{"algo":"tree","proto":"ll128","type":1,"channels":[[0,9,2,2]]}}`, "")
+	for _, algorithm := range []string{"nvls", "nvls_tree", "pat"} {
+		f.Add("", `{"nccl":{"algo":"`+algorithm+`","proto":"simple","type":2,"chunk_steps":1,"slice_steps":1,"step_size":64,`+
+			`"channels":[[0,90,10,5],[1,3,10,10]]}}`, "")
+	}
 	f.Add("", `{"nccl":{"grouped":true}}`, `{"nccl":null}`)
 	f.Fuzz(func(t *testing.T, trace, coll, message string) {
 		b := dag.NewBuilder(2)

@@ -189,7 +189,7 @@ func randomCollective(draw *rand.Rand, j *job, comm int32, members []int32, grou
 			channels = append(channels, fmt.Sprintf("[%d,%d,%d,%d]", ch, draw.IntN(300), 1+draw.IntN(100), draw.IntN(50)))
 		}
 		attrs = fmt.Sprintf(`{"algo":%q,"proto":%q,"type":%d,"chunk_steps":%d,"slice_steps":%d,"step_size":%d,"channels":[%s]`,
-			algorithmNames[draw.IntN(2)], protocolNames[draw.IntN(3)], 1<<draw.IntN(4), 2*steps, steps, draw.IntN(2)*512,
+			modelled[draw.IntN(len(modelled))], protocolNames[draw.IntN(3)], 1<<draw.IntN(4), 2*steps, steps, draw.IntN(2)*512,
 			strings.Join(channels, ","))
 	}
 	inPlace := draw.IntN(2) == 0
@@ -269,7 +269,7 @@ func TestDoubleTree(t *testing.T) {
 			ranks[i] = int32(i)
 		}
 		leaves := make([]int, n) // number of trees in which the rank is a leaf
-		for which, tree := range doubleTree(ranks, ranks) {
+		for which, tree := range doubleTree(byNodes(ranks, ranks)) {
 			if _, err := newTree(tree.parent, n); err != nil {
 				t.Fatalf("%d nodes, tree %d: %v", n, which, err)
 			}
@@ -508,7 +508,11 @@ func TestChoice(t *testing.T) {
 		}
 	}
 	// NCCL 2.20 for 1 MiB of float on one channel, as in the notes of the vectors.
-	group := &comm{members: []int32{0, 1, 2, 3}, topology: &topology{nodes: 2}, chosen: make(map[choiceKey]*call)}
+	four, err := newTopology(attr.NCCLTopology{}, []int32{0, 1, 2, 3}, []int32{0, 0, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := &comm{members: []int32{0, 1, 2, 3}, topology: four, chosen: make(map[choiceKey]*call)}
 	got := group.choose(&Options{Channels: 1}, dag.Allreduce, 1<<20, 0)
 	if want := []channel{{0, 262144, 524288, 65536}}; !slices.Equal(got.channels, want) || got.slices != 2 || got.slice != 32768 {
 		t.Errorf("channels %v in %d slices of %d or more", got.channels, got.slices, got.slice)

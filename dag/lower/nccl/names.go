@@ -1,6 +1,10 @@
 package nccl
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // algorithm is an NCCL algorithm, by NCCL's number.
 type algorithm uint8
@@ -12,10 +16,30 @@ const (
 	collnetChain
 	nvls
 	nvlsTree
+	pat
 )
 
 // algorithmNames are the names in traces and on the command line.
-var algorithmNames = [...]string{"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree"}
+var algorithmNames = [...]string{"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"}
+
+// simpleOnly reports whether an algorithm exists with the protocol Simple only.
+func (a algorithm) simpleOnly() bool { return a > ring }
+
+// switched reports whether an algorithm reduces inside NVSwitches.
+func (a algorithm) switched() bool { return a == nvls || a == nvlsTree }
+
+// has reports whether NCCL has an algorithm for a collective.
+func (a algorithm) has(kind dag.Subkind) bool {
+	switch a {
+	case ring:
+		return true
+	case nvls:
+		return kind == dag.Allreduce || kind == dag.Allgather || kind == dag.ReduceScatter
+	case pat:
+		return kind == dag.Allgather || kind == dag.ReduceScatter
+	}
+	return kind == dag.Allreduce
+}
 
 func parseAlgorithm(name string) (algorithm, bool) {
 	i := slices.Index(algorithmNames[:], name)

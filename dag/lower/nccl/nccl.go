@@ -1,12 +1,15 @@
-// Package nccl lowers the collectives and grouped sends and receives of NCCL to the messages of NCCL 2.20, channel by
-// channel, and to the work of GPUs on the data. docs/reference/lowering-nccl.md describes it for users.
+// Package nccl lowers the collectives and grouped sends and receives of NCCL to its messages, channel by channel, and
+// to
+// the work of GPUs on the data. docs/reference/lowering-nccl.md describes it for users.
 //
 // The attributes of an op describe the call (attr.NCCLCall, attrs.go): algorithm, protocol, and the elements and chunk
-// size of each channel. The options select these for a call without description (choose.go). The attributes of the
-// trace describe the connections of communicators (attr.NCCLTopology, topology.go). ring.go and tree.go have the
-// algorithms, pieces.go divides a chunk into messages, times.go has the times of GPU work.
+// size of each channel. The options select these for a call without description (choose.go), by size or by NCCL's model
+// of their times (tune.go). The attributes of the trace describe the connections of communicators (attr.NCCLTopology,
+// topology.go). ring.go, tree.go, nvls.go and pat.go have the algorithms, pieces.go divides a chunk into messages,
+// times.go has the times of GPU work.
 //
-// Sources: NCCL 2.20.5; Z. Hu et al., "Demystifying NCCL: An In-depth Analysis of GPU Communication Protocols and
+// Sources: NCCL 2.20.5; for PAT NCCL 2.23.4; for the model of times also NCCL 2.27 and 2.30; Z. Hu et al.,
+// "Demystifying NCCL: An In-depth Analysis of GPU Communication Protocols and
 // Algorithms", arXiv 2507.04786, 2025; S. Shen et al., "ATLAHS: An Application-centric Network Simulator Toolchain for
 // AI, HPC, and Distributed Storage", 2025, for the dependencies between work and messages.
 package nccl
@@ -16,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -26,19 +30,42 @@ import (
 
 // Options are the options of a lowering. In the zero value, GPU work takes no time.
 type Options struct {
-	Simple, LL, LL128 *Table // times of GPU work by protocol; nil: those of the machine
-	Machine           string // one of [Machines], which has no times for LL128; "": GPU work takes no time
+	// Times of GPU work by protocol; nil: those of the machine, which has none for LL128. If Simple is nil, too, those
+	// for
+	// LL128 are estimated from the machine's for Simple.
+	Simple, LL, LL128 *Table
+	Machine           string // one of [Machines]; "": GPU work takes no time
 	ZeroReduction     bool   // GPU work and messages inside a node take no time
 	Sample            bool   // draw times from the tables; otherwise use means
 	Seed              int64  // random seed for Sample
 
-	// AssumeRing lowers calls by algorithms without model (NVLS, CollNet) as rings. Otherwise they exchange no
-	// messages, and Report.Unsupported counts them.
+	// AssumeRing lowers calls by algorithms without model (CollNet, NVLS over several nodes) as rings. Otherwise they
+	// exchange no messages, and Report.Unsupported counts them.
 	AssumeRing bool
 
-	// For calls without description. The zero values select by size.
+	Registered bool // the buffers of NVLS calls are registered: GPUs do not copy their data
+
+	// For calls without description. The zero values select by size, or with Tune by predicted time. NCCL's algorithm
+	// for
+	// a collective that does not have Algorithm is a ring.
 	Algorithm, Protocol string
 	Channels            int
+
+	// Tune predicts the times of all algorithms and protocols as NCCL does, and selects the least. Any of the following
+	// implies Tune; the zero values are NCCL 2.20, Hopper with NVSwitches, one NIC per GPU, and Intel.
+	Tune              bool
+	Version           string // 2.20, 2.23, 2.27 or 2.30
+	GPU               string // volta, ampere, hopper or blackwell
+	Intra             string // nvlink (through NVSwitches), nvlink-mesh or pci
+	CPU               string // intel or amd
+	NICs              int    // per node
+	NICRate, LinkRate int64  // of a NIC, and of a GPU's links inside the node; bytes per second
+	Unpredicted       bool   // is an error with any of these
+
+	// Retune selects anew for collectives with description, too.
+	Retune bool
+
+	estimated bool // LL128 is estimated
 
 	// Apart keeps one rank per GPU; otherwise there is one rank per node, as in [nodes.Joined].
 	Apart bool
@@ -112,6 +139,11 @@ type lowering struct {
 	ranks []plan
 	lanes []*lane // sends and receives
 	next  map[pair]int64
+
+	perNode []int32 // number of ranks on the node of each rank
+
+	// proof, if not nil, receives the effects of ops; tests set it.
+	proof func(rank, op int32, d does, c cell)
 }
 
 // plan is the state of one rank.
@@ -131,6 +163,7 @@ type comm struct {
 	members   []int32
 	position  map[int32]int32
 	topology  *topology
+	perNode   int // maximum number of ranks of the trace on a node of the members
 	instances []instance
 	counts    []int32 // calls of each member
 	tags      []int32 // of each lane of the instances: the number of messages, then the first tag
@@ -139,11 +172,13 @@ type comm struct {
 
 // instance is one collective of all members of a communicator.
 type instance struct {
-	call  *call // of the first member
-	kind  dag.Subkind
-	root  int32 // position
-	lanes int32 // index of its first lane in comm.tags
-	first int32 // rank of the first member
+	call      *call // of the first member
+	kind      dag.Subkind
+	algorithm algorithm // by which it is lowered
+	omitted   bool      // its algorithm has no model
+	root      int32     // position
+	lanes     int32     // index of its first lane in comm.tags
+	first     int32     // rank of the first member
 }
 
 // pair is a sending and a receiving rank or node.
@@ -154,7 +189,7 @@ func newLowering(ctx context.Context, t *dag.Trace, o *Options) (*lowering, erro
 	if t.Nodes != nil && len(t.Nodes) != len(t.Ranks) {
 		return nil, fmt.Errorf("the trace names the nodes of %d ranks, expected %d", len(t.Nodes), len(t.Ranks))
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	if err := o.useMachine(); err != nil {
@@ -164,6 +199,7 @@ func newLowering(ctx context.Context, t *dag.Trace, o *Options) (*lowering, erro
 	if err != nil {
 		return nil, fmt.Errorf("the attributes of the trace: %w", err)
 	}
+	l.perNode = ranksPerNode(t)
 	parsed := make(map[string]*call)
 	found := make(map[laneKey]*lane)
 	for rank := range t.Ranks {
@@ -183,6 +219,21 @@ func newLowering(ctx context.Context, t *dag.Trace, o *Options) (*lowering, erro
 		}
 	}
 	return l, l.matchLanes(ctx)
+}
+
+// ranksPerNode returns the number of ranks on the node of each rank.
+func ranksPerNode(t *dag.Trace) []int32 {
+	counts, of := make(map[int32]int32), make([]int32, len(t.Ranks))
+	for i := range of {
+		of[i] = 1
+	}
+	for _, node := range t.Nodes {
+		counts[node]++
+	}
+	for rank, node := range t.Nodes {
+		of[rank] = counts[node]
+	}
+	return of
 }
 
 // planRank collects the calls of a rank.
@@ -258,7 +309,7 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
 		}
 		inst.root = root
 	}
-	if given.chosen {
+	if given.chosen || l.o.Retune {
 		inst.call = c.choose(l.o, kind, r.Bytes.At(i), r.RecvBytes.At(i))
 	}
 	k := c.counts[position]
@@ -271,10 +322,8 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
 		}
 		return k, nil
 	}
-	lanes := int64(len(inst.call.channels)) * int64(len(c.members))
-	if inst.call.algorithm == tree && kind == dag.Allreduce {
-		lanes *= 2
-	}
+	inst.settle(c.topology, l.o.AssumeRing)
+	lanes := int64(len(inst.call.channels)) * inst.lanesPerChannel(int64(len(c.members)))
 	if int64(len(c.tags))+lanes > math.MaxInt32 {
 		return 0, fmt.Errorf("communicator %d has too many collectives", c.id)
 	}
@@ -310,8 +359,41 @@ func (l *lowering) comm(id, job int32, topologies []attr.NCCLTopologies) (*comm,
 	if c.topology, err = newTopology(known, c.members, nodesOf(c.members, l.trace.Nodes)); err != nil {
 		return nil, fmt.Errorf("communicator %d (%s): %w", id, given.Name, err)
 	}
+	for _, rank := range c.members {
+		c.perNode = max(c.perNode, int(l.perNode[rank]))
+	}
 	l.comms[id] = c
 	return c, nil
+}
+
+// settle determines the algorithm by which the collective is lowered.
+func (inst *instance) settle(t *topology, assumeRing bool) {
+	a := inst.call.algorithm
+	models := a <= ring || a == pat || a == nvls && t.nodes() == 1 || a == nvlsTree && t.even()
+	switch {
+	case models && a.has(inst.kind):
+		inst.algorithm = a
+	case a == tree || a == pat:
+		inst.algorithm = ring
+	default:
+		inst.algorithm, inst.omitted = ring, !assumeRing
+	}
+	if inst.algorithm == nvlsTree {
+		t.connectHeads()
+	}
+}
+
+// lanesPerChannel returns the number of lanes of n members.
+func (inst *instance) lanesPerChannel(n int64) int64 {
+	switch inst.algorithm {
+	case tree, nvls:
+		return 2 * n
+	case nvlsTree:
+		return 4 * n
+	case pat:
+		return n * int64(bits.Len64(uint64(n-1)))
+	}
+	return n
 }
 
 // complete returns an error unless all members have equal numbers of calls.
@@ -391,24 +473,47 @@ func (l *lowering) assignTags() (err error) {
 
 // eachLane calls do for each lane of an instance. from and to are positions.
 func (inst *instance) eachLane(c *comm, do func(lane, from, to int32)) {
-	lane := inst.lanes
+	n, lane := int32(len(c.members)), inst.lanes
 	for i := range inst.call.channels {
 		ch := inst.call.channels[i].ring
-		if inst.call.algorithm == tree && inst.kind == dag.Allreduce {
-			t := c.topology.tree(ch)
-			for rank, parent := range t.parent {
+		switch t := c.topology; inst.algorithm {
+		case tree:
+			for rank, parent := range t.tree(ch).parent {
 				if parent != none {
-					do(lane, int32(rank), parent)
-					do(lane+1, parent, int32(rank))
+					do(lane+2*int32(rank), int32(rank), parent)
+					do(lane+2*int32(rank)+1, parent, int32(rank))
 				}
-				lane += 2
 			}
-			continue
+		case nvls, nvlsTree:
+			for rank := range n {
+				if first := t.groups[t.node[rank]][0]; rank != first {
+					do(lane+signalLane*n+rank, rank, first)
+					do(lane+answerLane*n+rank, first, rank)
+				}
+				if inst.algorithm == nvls {
+					continue
+				}
+				if parent := t.headTree(ch).parent[rank]; parent != none {
+					do(lane+upLane*n+rank, rank, parent)
+					do(lane+downLane*n+rank, parent, rank)
+				}
+			}
+		case pat:
+			levels := int32(bits.Len32(uint32(n - 1)))
+			for rank := range n {
+				for level := range levels {
+					to := rank - 1<<level
+					if inst.kind == dag.Allgather {
+						to = rank + 1<<level
+					}
+					do(lane+rank*levels+level, rank, (to+n)%n)
+				}
+			}
+		default:
+			for rank := range n {
+				do(lane+rank, rank, t.ring(ch).next(rank))
+			}
 		}
-		o := c.topology.ring(ch)
-		for rank := range c.members {
-			do(lane, int32(rank), o.next(int32(rank)))
-			lane++
-		}
+		lane += int32(inst.lanesPerChannel(int64(n)))
 	}
 }

@@ -3,6 +3,7 @@ package nccl
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,6 +34,33 @@ type Report struct {
 
 	// Untimed counts work without a table of times.
 	Untimed int64 `json:"untimed"`
+	// Estimated counts work by LL128 whose times are estimated from those of Simple.
+	Estimated int64 `json:"estimated,omitempty"`
+
+	// SwitchBytes is the number of bytes over the link between each GPU and the switch in NVLS calls, in its busier
+	// direction, by rank.
+	SwitchBytes map[int]int64 `json:"switch_bytes,omitempty"`
+
+	// Choices are the algorithms and protocols of collectives.
+	Choices []Choice `json:"choices"`
+}
+
+// Choice is the algorithm and protocol of the equal collectives of a communicator.
+type Choice struct {
+	Comm       int    `json:"comm"` // index of the communicator in the trace
+	Name       string `json:"name,omitempty"`
+	Ranks      int    `json:"ranks"`
+	Nodes      int    `json:"nodes"`
+	Collective string `json:"collective"`
+	Bytes      int64  `json:"bytes"` // of one rank; of an allgather sent, of a reduce-scatter received
+	Calls      int64  `json:"calls"`
+	Algorithm  string `json:"algorithm"`
+	Protocol   string `json:"protocol"`
+	Channels   int    `json:"channels"`
+	// Why is the reason: trace, size, options or least predicted time. The algorithm can differ from that of Lowered.
+	Why     string       `json:"why"`
+	Lowered string       `json:"lowered,omitempty"` // algorithm by which the calls are lowered if it is another; none
+	Best    []Prediction `json:"best,omitempty"`    // the two least predicted times
 }
 
 // Traffic is a number of messages and their bytes.
@@ -83,6 +111,9 @@ type figures struct {
 	unsupported   [len(algorithmNames)]int64
 	gapNS, workNS int64
 	untimed       int64
+	estimated     int64
+	switchNS      int64 // transfers of NVLS
+	switchBytes   int64
 	sent, recvd   map[int32]Traffic // by peer
 }
 
@@ -127,6 +158,7 @@ func (l *lowering) report(s *nodes.Source) (Report, error) {
 	r := Report{
 		GPUs: len(l.ranks), GPUNode: l.trace.Nodes, Ops: map[string]int64{}, Unsupported: map[string]int64{},
 		GPUPairs: map[string]Traffic{}, NodePairs: map[string]Traffic{}, SendRecvAgree: true, Calcs: map[int]Calcs{},
+		Choices: l.choices(),
 	}
 	if r.GPUNode == nil {
 		r.GPUNode = make([]int32, len(l.ranks))
@@ -152,7 +184,15 @@ func (l *lowering) report(s *nodes.Source) (Report, error) {
 			}
 		}
 		r.Untimed += f.untimed
+		r.Estimated += f.estimated
+		if f.switchBytes > 0 {
+			if r.SwitchBytes == nil {
+				r.SwitchBytes = make(map[int]int64)
+			}
+			r.SwitchBytes[rank] = f.switchBytes
+		}
 		c := &calcs[r.GPUNode[rank]]
+		c.Transfer += f.switchNS
 		c.Gap += f.gapNS
 		c.ReduceCopy += f.workNS
 		if c.Gap < 0 || c.ReduceCopy < 0 {
@@ -180,6 +220,57 @@ func (l *lowering) report(s *nodes.Source) (Report, error) {
 		r.Calcs[node] = c
 	}
 	return r, nil
+}
+
+// choices returns the algorithms and protocols of collectives, in the order of communicators and first calls.
+func (l *lowering) choices() []Choice {
+	type key struct {
+		call *call
+		kind dag.Subkind
+	}
+	all := []Choice{}
+	for id, c := range l.comms {
+		if c == nil {
+			continue
+		}
+		index := make(map[key]int)
+		for i := range c.instances {
+			inst := &c.instances[i]
+			k := key{inst.call, inst.kind}
+			at, known := index[k]
+			if !known {
+				at = len(all)
+				index[k] = at
+				all = append(all, l.choice(id, c, inst))
+			}
+			all[at].Calls++
+		}
+	}
+	return all
+}
+
+// choice describes the call of a collective.
+func (l *lowering) choice(id int, c *comm, inst *instance) Choice {
+	call := inst.call
+	d := Choice{
+		Comm: id, Name: l.trace.Comms[id].Name, Ranks: len(c.members), Nodes: c.topology.nodes(),
+		Collective: kindNames[kindOf(inst.kind)], Algorithm: algorithmNames[call.algorithm],
+		Protocol: protocolNames[call.protocol], Channels: len(call.channels), Why: reasonNames[call.why],
+	}
+	for _, p := range call.best {
+		p.US = math.Round(p.US*1000) / 1000
+		d.Best = append(d.Best, p)
+	}
+	for i := range call.channels {
+		d.Bytes += call.channels[i].work * call.typeSize
+	}
+	switch {
+	case inst.omitted:
+		d.Lowered = "none"
+	case inst.algorithm != call.algorithm:
+		d.Lowered = algorithmNames[inst.algorithm]
+	}
+	return d
 }
 
 // reportTraffic adds the messages that a rank sends, and compares sent with received ones.

@@ -17,18 +17,25 @@ func (f *feed) ring(c *comm, inst *instance, ch *channel, lanes, me int32, inPla
 	} else {
 		for off := int64(0); off < ch.work && f.Err() == nil; off += ch.chunk {
 			f.cut.of(min(ch.chunk, ch.work-off))
+			f.at, f.part = off, 0
 			switch inst.kind {
 			case dag.Allgather:
+				f.part = int64(o.position[me])
 				f.step(false, ownCopy(inPlace), true)
 				for range n - 2 {
+					f.part--
 					f.step(true, copies, true)
 				}
+				f.part--
 				f.step(true, noWork, false)
 			case dag.ReduceScatter:
+				f.part = int64(o.position[me]) - 1
 				f.step(false, noWork, true)
 				for range n - 2 {
+					f.part--
 					f.step(true, reduces, true)
 				}
+				f.part--
 				f.step(true, reducesAndCopies, false)
 			case dag.Bcast:
 				switch inst.root {
@@ -72,6 +79,7 @@ func (f *feed) ringAllreduce(ch *channel, n, p int64) {
 			size = ch.last
 		}
 		chunk := func(i int64) {
+			f.at, f.part = off+i%n*size, 0
 			f.cut.of(min(size, rest-i%n*size))
 		}
 		chunk(p + n - 1)
@@ -97,12 +105,17 @@ func (f *feed) step(recv bool, w work, send bool) {
 		last := f.in
 		if recv {
 			last = f.recvOn(&f.prv, bytes)
+			f.provePiece(last, receives(w), i)
 		}
 		if w != noWork {
 			last = f.work(w, f.cut.data[i], last)
+			if recv {
+				f.provePiece(last, w.does(), i)
+			}
 		}
 		if send {
 			last = f.sendOn(&f.next, bytes, last)
+			f.provePiece(last, sendsOn, i)
 		}
 		f.terminals = append(f.terminals, last)
 	}

@@ -166,6 +166,28 @@ func MachineTables(name string) (simple, ll *Table, err error) {
 	return simple, ll, err
 }
 
+// ll128Share is the share of the bandwidth of the protocol Simple that LL128 reaches: it handles whole lines of 128
+// bytes,
+// of which 120 are data.
+const ll128Share = 0.92
+
+// dividedBy returns the table of the times divided by a share.
+func (t *Table) dividedBy(share float64) *Table {
+	slower := func(c curve) curve {
+		s := curve{sizes: c.sizes}
+		for i, mean := range c.means {
+			s.means = append(s.means, mean/share)
+			var list []int64
+			for _, ns := range c.samples[i] {
+				list = append(list, int64(float64(ns)/share))
+			}
+			s.samples = append(s.samples, list)
+		}
+		return s
+	}
+	return &Table{slower(t.reduce), slower(t.copy)}
+}
+
 // useMachine takes the tables that are not given from the machine.
 func (o *Options) useMachine() error {
 	if o.Machine == "" {
@@ -174,6 +196,9 @@ func (o *Options) useMachine() error {
 	simple, ll, err := MachineTables(o.Machine)
 	if err != nil {
 		return err
+	}
+	if o.Simple == nil && o.LL128 == nil && !o.ZeroReduction {
+		o.LL128, o.estimated = simple.dividedBy(ll128Share), true
 	}
 	o.Simple, o.LL = cmp.Or(o.Simple, simple), cmp.Or(o.LL, ll)
 	return nil

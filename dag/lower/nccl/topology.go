@@ -13,8 +13,16 @@ type topology struct {
 	rings []ringOrder // by channel
 	trees []treeOrder
 	given bool // the trace states the number of channels
-	nodes int  // number of nodes of the ranks
+
+	groups [][]int32 // the ranks of each node, nodes in ascending order
+	node   []int32   // index of the node of each rank in groups
+	place  []int32   // index of each rank among those of its node
+
+	headTrees []treeOrder // of the ranks at the same place of their nodes; set by connectHeads
 }
+
+// nodes returns the number of nodes of the ranks.
+func (t *topology) nodes() int { return len(t.groups) }
 
 // ringOrder is a ring.
 type ringOrder struct {
@@ -86,7 +94,12 @@ func newTree(parent []int32, n int) (treeOrder, error) {
 // [Regroup] describes. members has the rank of each position in the trace, nodes its node.
 func newTopology(a attr.NCCLTopology, members, nodes []int32) (*topology, error) {
 	n := len(members)
-	t := &topology{nodes: len(slices.Compact(slices.Sorted(slices.Values(nodes))))}
+	t := &topology{groups: byNodes(members, nodes), node: make([]int32, n), place: make([]int32, n)}
+	for node, ranks := range t.groups {
+		for place, rank := range ranks {
+			t.node[rank], t.place[rank] = int32(node), int32(place)
+		}
+	}
 	channels := max(len(a.Rings), len(a.Trees), a.Channels)
 	if channels > maxChannels {
 		return nil, fmt.Errorf("%d channels, expected at most %d", channels, maxChannels)
@@ -109,14 +122,14 @@ func newTopology(a attr.NCCLTopology, members, nodes []int32) (*topology, error)
 		t.trees = append(t.trees, r)
 	}
 	if len(t.rings) == 0 {
-		r, err := newRing(rotated(byNode(members, nodes)), n)
+		r, err := newRing(rotated(slices.Concat(t.groups...)), n)
 		if err != nil {
 			return nil, err
 		}
 		t.rings = slices.Repeat([]ringOrder{r}, channels)
 	}
 	if len(t.trees) == 0 {
-		trees := doubleTree(members, nodes)
+		trees := doubleTree(t.groups)
 		for ch := range max(channels, 2) {
 			t.trees = append(t.trees, trees[ch%2])
 		}
@@ -129,8 +142,38 @@ func (t *topology) ring(channel int32) *ringOrder { return &t.rings[int(channel)
 
 func (t *topology) tree(channel int32) *treeOrder { return &t.trees[int(channel)%len(t.trees)] }
 
-// byNode returns the ranks in ascending order of node, then of rank in the trace.
-func byNode(members, nodes []int32) []int32 {
+// even reports whether all nodes have equal numbers of ranks.
+func (t *topology) even() bool {
+	return !slices.ContainsFunc(t.groups, func(g []int32) bool { return len(g) != len(t.groups[0]) })
+}
+
+// connectHeads sets the trees between nodes of NVLS Tree: the ranks at the same place of their nodes form NCCL's two
+// binary trees. The nodes have equal numbers of ranks.
+func (t *topology) connectHeads() {
+	if t.headTrees != nil {
+		return
+	}
+	for which := range 2 {
+		o := treeOrder{parent: make([]int32, len(t.node)), children: make([][]int32, len(t.node))}
+		for i, ranks := range t.groups {
+			up := nodeParent(which, len(t.groups), i)
+			for place, rank := range ranks {
+				if o.parent[rank] = none; up != none {
+					parent := t.groups[up][place]
+					o.parent[rank] = parent
+					o.children[parent] = append(o.children[parent], rank)
+				}
+			}
+		}
+		t.headTrees = append(t.headTrees, o)
+	}
+}
+
+// headTree returns the tree between nodes of a channel of NVLS Tree.
+func (t *topology) headTree(channel int32) *treeOrder { return &t.headTrees[channel%2] }
+
+// byNodes returns the ranks of each node in ascending order of node, then of rank in the trace.
+func byNodes(members, nodes []int32) (groups [][]int32) {
 	ranks := make([]int32, len(nodes))
 	for i := range ranks {
 		ranks[i] = int32(i)
@@ -138,7 +181,14 @@ func byNode(members, nodes []int32) []int32 {
 	slices.SortFunc(ranks, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(nodes[a], nodes[b]), cmp.Compare(members[a], members[b]))
 	})
-	return ranks
+	first := 0
+	for i, rank := range ranks {
+		if i+1 == len(ranks) || nodes[ranks[i+1]] != nodes[rank] {
+			groups = append(groups, ranks[first:i+1])
+			first = i + 1
+		}
+	}
+	return groups
 }
 
 // rotated returns a ring rotated to start at rank 0.
@@ -150,19 +200,14 @@ func rotated(order []int32) []int32 {
 // doubleTree returns two trees. Each has a chain inside every node, from the lowest to the highest rank, and one of
 // NCCL's two complementary binary trees between nodes, from the highest rank of a node to the lowest rank of its parent
 // node.
-func doubleTree(members, nodes []int32) [2]treeOrder {
-	var groups [][]int32
-	flat := byNode(members, nodes)
-	for i, rank := range flat {
-		if i == 0 || nodes[rank] != nodes[flat[i-1]] {
-			groups = append(groups, nil)
-		}
-		last := &groups[len(groups)-1]
-		*last = append(*last, rank)
+func doubleTree(groups [][]int32) [2]treeOrder {
+	n := 0
+	for _, ranks := range groups {
+		n += len(ranks)
 	}
 	var trees [2]treeOrder
 	for which := range trees {
-		parent := make([]int32, len(nodes))
+		parent := make([]int32, n)
 		for i, ranks := range groups {
 			for k, rank := range ranks {
 				switch up := nodeParent(which, len(groups), i); {
@@ -175,7 +220,7 @@ func doubleTree(members, nodes []int32) [2]treeOrder {
 				}
 			}
 		}
-		trees[which], _ = newTree(parent, len(nodes)) // always a tree
+		trees[which], _ = newTree(parent, n) // always a tree
 	}
 	return trees
 }

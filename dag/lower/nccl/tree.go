@@ -20,8 +20,9 @@ func (f *feed) tree(c *comm, ch *channel, lanes, me int32) {
 	}
 	for off := int64(0); off < ch.work && f.Err() == nil; off += ch.chunk {
 		f.cut.of(min(ch.chunk, ch.work-off))
+		f.at, f.part = off, 0
 		for i, bytes := range f.cut.bytes {
-			f.treePiece(up != none, bytes, f.cut.data[i])
+			f.treePiece(up != none, i, bytes, f.cut.data[i])
 		}
 	}
 	if up != none {
@@ -32,33 +33,41 @@ func (f *feed) tree(c *comm, ch *channel, lanes, me int32) {
 	}
 }
 
-// treePiece writes one message up and down.
-func (f *feed) treePiece(hasParent bool, bytes, data int64) {
+// treePiece writes message i of a chunk up and down.
+func (f *feed) treePiece(hasParent bool, i int, bytes, data int64) {
 	ready := f.in // op after which the reduced data is available
 	if len(f.near) > 0 {
 		first := f.Base()
-		for i := range f.near {
-			f.recvOn(&f.near[i], bytes)
+		for child := range f.near {
+			f.provePiece(f.recvOn(&f.near[child], bytes), holds, i)
 		}
 		w := reduces
 		if !hasParent {
 			w = reducesAndCopies
 		}
 		ready = f.computes(w, data)
-		for i := range f.near {
-			f.Require(first + int32(i))
+		for child := range f.near {
+			f.Require(first + int32(child))
 		}
+		f.provePiece(ready, reducesInto, i)
 	}
 	if hasParent {
-		f.terminals = append(f.terminals, f.sendOn(&f.next, bytes, ready))
+		sent := f.sendOn(&f.next, bytes, ready)
+		f.provePiece(sent, sendsOn, i)
+		f.terminals = append(f.terminals, sent)
 		ready = f.recvOn(&f.next, bytes)
 		if len(f.near) == 0 {
+			f.provePiece(ready, keeps, i)
 			f.terminals = append(f.terminals, ready)
 		} else {
+			f.provePiece(ready, holds, i)
 			ready = f.work(copies, data, ready)
+			f.provePiece(ready, copiesInto, i)
 		}
 	}
-	for i := range f.near {
-		f.terminals = append(f.terminals, f.sendOn(&f.near[i], bytes, ready))
+	for child := range f.near {
+		sent := f.sendOn(&f.near[child], bytes, ready)
+		f.provePiece(sent, sendsOn, i)
+		f.terminals = append(f.terminals, sent)
 	}
 }

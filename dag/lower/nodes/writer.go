@@ -329,12 +329,23 @@ func halfTransfer(bytes, bandwidth int64) dag.Time {
 	if bandwidth <= 0 || bytes <= 0 {
 		return 0
 	}
+	return transferTime(bytes, 2*uint64(bandwidth))
+}
+
+// Transfer returns the time to transfer the bytes inside a node, rounded down to whole nanoseconds.
+func (o *Options) Transfer(bytes int64) dag.Time {
+	if o.Bandwidth <= 0 || bytes <= 0 {
+		return 0
+	}
+	return transferTime(bytes, uint64(o.Bandwidth))
+}
+
+func transferTime(bytes int64, bandwidth uint64) dag.Time {
 	high, low := bits.Mul64(uint64(bytes), 1e9)
-	d := 2 * uint64(bandwidth)
-	if high >= d {
+	if high >= bandwidth {
 		return dag.MaxTime / dag.Nanosecond * dag.Nanosecond
 	}
-	ns, _ := bits.Div64(high, low, d)
+	ns, _ := bits.Div64(high, low, bandwidth)
 	return dag.Time(min(ns, uint64(dag.MaxTime/dag.Nanosecond))) * dag.Nanosecond
 }
 
