@@ -25,12 +25,14 @@ give a small trace; --listing gives the published example, 67 million ops.`,
 	Example: `  tracegen horovod | simulate
   tracegen horovod --listing -o listing8.parquet
   tracegen horovod --listing --emit-spec -o listing8.vef
+  tracegen horovod --model alexnet --lower collectives=ring -o alexnet.parquet
   tracegen horovod --ranks 64 --allreduce-bytes 100MiB --seed 7 -o horovod.parquet
   tracegen horovod --layers 2 --layer 1:compute=30ms,allreduce-bytes=1MiB | tracecat
   tracegen horovod --jitter 0 --lower collectives=ring -o horovod.bin`,
-	New:   func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
-	Small: param.Texts{"ranks": {"4"}, "batches": {"1"}},
-	Large: param.Texts{"ranks": {"4"}, "batches": {"8"}},
+	Exclusive: [][]string{{"listing", "model"}},
+	New:       func() generator.Config { return &Config{model: Default(), Seed: generator.NewSeed()} },
+	Small:     param.Texts{"ranks": {"4"}, "batches": {"1"}},
+	Large:     param.Texts{"ranks": {"4"}, "batches": {"8"}},
 }
 
 // Config is a configuration of the generator.
@@ -38,16 +40,23 @@ type Config struct {
 	model Params
 	generator.Seed
 	listing bool
+	network string   // of --model
+	unknown error    // there is no such network
 	layers  []string // texts of --layer
 }
 
 // Params describes the parameters.
 func (c *Config) Params() param.Set {
 	p := &c.model
+	network := param.String(&c.network, "model",
+		"network whose tensors are reduced, in fused allreduces: alexnet (98 workers, 5 batches; a stand-in for the "+
+			"trace of the paper); other flags take precedence").Placeholder("name").Check(c.useNetwork)
+	network.Choices = networkNames()
 	set := param.Set{
 		param.Bool(&c.listing, "listing",
 			"use the published example: 128 workers, 10 batches, 5 layers, a gatherv probability of "+
 				"0.01, larger tensors in layer 3; other flags take precedence").Check(c.useListing),
+		network,
 		generator.RanksOf(&p.Workers, "worker"),
 		param.Int(&p.Batches, "batches", "number of batches"),
 		param.Int(&p.Layers, "layers", "layers per batch; each has its own allreduce"),
@@ -75,6 +84,18 @@ func (c *Config) useListing() error {
 	return nil
 }
 
+// useNetwork sets the parameters to those of a network. Resolve returns the error for an unknown one.
+func (c *Config) useNetwork() error {
+	if c.network == "" {
+		return nil
+	}
+	p, err := Network(c.network)
+	if c.unknown = err; err == nil {
+		c.model.Network, c.model.Workers, c.model.Batches, c.model.Layers = p.Network, p.Workers, p.Batches, p.Layers
+	}
+	return nil
+}
+
 // params describes the parameters of a layer.
 func (l *Layer) params() param.Set {
 	return param.Set{
@@ -91,7 +112,21 @@ func (l *Layer) params() param.Set {
 
 // Resolve parses the layers that differ, and returns the parameters.
 func (c *Config) Resolve() (Params, error) {
+	if c.unknown != nil {
+		return Params{}, fmt.Errorf("--model: %w", c.unknown)
+	}
 	p := c.model
+	if c.network != "" { // its layers differ in the sizes of allreduces only
+		network, _ := Network(c.network)
+		p.Overrides = map[int]Layer{}
+		for i, differs := range network.Overrides {
+			if i < p.Layers {
+				l := p.Layer
+				l.AllreduceBytes = differs.AllreduceBytes
+				p.Overrides[i] = l
+			}
+		}
+	}
 	if c.listing { // its layers differ in message sizes only
 		p.Overrides = map[int]Layer{}
 		for i, differs := range Listing().Overrides {

@@ -25,6 +25,8 @@ type Params struct {
 	// that is at most a fifth of the standard deviation. Smaller digits are noise, and take most of a file.
 	TimeStep dag.Time
 
+	Network string // in the title, if any
+
 	Context context.Context // ends NewSource early, with an error that wraps its cause; nil: never
 }
 

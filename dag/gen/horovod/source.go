@@ -40,7 +40,7 @@ func NewSource(p Params, seed int64) (*Source, error) {
 	}
 	s.header = dag.Header{
 		Meta: dag.Meta{
-			Title: fmt.Sprintf("Horovod, %d workers, %d batches, %d layers", p.Workers, p.Batches, p.Layers),
+			Title: p.title(),
 		},
 		Comms: []dag.Comm{dag.World(p.Workers)}, Ranks: p.Workers, Ops: int64(s.ops) * int64(p.Workers),
 		Kinds: []dag.Kind{dag.Calc, dag.Coll}, Batches: s.divide(),
@@ -49,6 +49,15 @@ func NewSource(p Params, seed int64) (*Source, error) {
 		s.header.Steps = int32(p.Batches)
 	}
 	return s, nil
+}
+
+// title returns the title of the trace.
+func (p *Params) title() string {
+	title := "Horovod"
+	if p.Network != "" {
+		title += " with " + p.Network
+	}
+	return fmt.Sprintf("%s, %d workers, %d batches, %d layers", title, p.Workers, p.Batches, p.Layers)
 }
 
 // Header returns the header.

@@ -11,6 +11,7 @@ medium) messages=100000 ;;
 full) messages=2000000 ;;
 esac
 dcnw() { tracegen dcnw -q --messages "$messages" "$@"; }
+keep "$id" "$0" "$folder/vef.sh"
 begin_picture
 variant ref 8 dcnw --load 1 --destination uniform
 variant task256 16 dcnw --load 1 --destination uniform --tasks 256

@@ -10,6 +10,8 @@
 #   picture bars|lines TABLE [FLAG...]
 #                               draws the CSV file TABLE: group, series, value[, low, high]; flags of tracecat --plot
 #   note "TEXT"                 a sentence for the page, such as why a number differs
+#   keep NAME FILE...           keeps finished runs in NAME-runs.csv for the next start with the same programs and files
+#   kept KEY COMMAND...         prints KEY, a comma and the line that the command prints, of a kept run if there is one
 #   finish                      last: exits with 1 if an assertion failed
 #
 # It needs a POSIX shell, awk, and the programs of tracedag on the PATH.
@@ -35,7 +37,7 @@ figure() {
         shift 2
     done
     case $size in
-    small) seeds=${seeds:-3} ;;
+    small) seeds=${seeds:-${small_seeds:-3}} ;;
     medium) seeds=${seeds:-10} ;;
     full) seeds=${seeds:-${published_seeds:-10}} ;;
     *) usage ;;
@@ -111,6 +113,24 @@ finish() {
     rm -f "$out/$id.note"
     [ ! -f "$csv.note" ] || mv "$csv.note" "$out/$id.note"
     exit "$failed"
+}
+
+keep() {
+    runs=$out/$1-runs.csv
+    shift
+    made="# $(cat "$@" "$(command -v tracegen)" "$(command -v simulate)" | cksum | tr ' ' '-')"
+    if [ "$(head -n 1 "$runs" 2>/dev/null)" != "$made" ]; then
+        echo "$made" >"$runs"
+    fi
+}
+
+kept() {
+    key=$1
+    shift
+    if ! grep "^$key," "$runs"; then
+        line=$("$@")
+        echo "$key,$line" | tee -a "$runs"
+    fi
 }
 
 # mean: prints the mean of the numbers of standard input and the bounds of its 95 % interval (Student), with commas

@@ -2,43 +2,45 @@
 
 published_seeds=30
 
-# variant NAME PORTS COMMAND...: runs the traces of the command, with seeds added, on a switch of PORTS ports. It sets
+# switched SEED PORTS COMMAND...: prints time, latencies and throughput of the trace of a command with a seed.
+switched() {
+    seed=$1 ports=$2
+    shift 2
+    "$@" --seed "$seed" -o "$work/trace.parquet"
+    simulate -q --backend flit --preset vef-switch --topology "star:hosts=$ports" --csv=results "$work/trace.parquet" \
+        >"$work/results.csv"
+    awk -F, '
+        $6 == "backend_stats.cycles" { t = $8 }
+        $6 == "backend_stats.flit_latency" { e = $8 }
+        $6 == "backend_stats.flit_network_latency" { n = $8 }
+        $6 == "backend_stats.accepted_load" { x = $8 }
+        END { print t "," e "," n "," x }' "$work/results.csv"
+}
+
+# measured NAME PORTS COMMAND...: runs the traces of the command, with seeds added, on a switch of PORTS ports. It sets
 # NAME_t, NAME_e, NAME_n and NAME_x to the means of time and latencies in cycles and of throughput in flits per cycle and
-# port, and adds NAME and the time, with its 95 % interval, to the picture.
-variant() {
+# port, and NAME_ts and so on to them with their 95 % intervals. The next start of the script skips finished runs.
+measured() {
     name=$1 ports=$2
     shift 2
     : >"$work/runs"
-    seed=1
-    while [ "$seed" -le "$seeds" ]; do
-        # A run is a line that the next start of the script skips.
-        kept=$out/$id-runs.csv
-        key=$name,$size,$seed
-        if ! grep -s "^$key," "$kept" >>"$work/runs"; then
-            "$@" --seed "$seed" -o "$work/trace.parquet"
-            simulate -q --backend flit --preset vef-switch --topology "star:hosts=$ports" --csv=results "$work/trace.parquet" |
-                awk -F, -v key="$key" '
-                    $6 == "backend_stats.cycles" { t = $8 }
-                    $6 == "backend_stats.flit_latency" { e = $8 }
-                    $6 == "backend_stats.flit_network_latency" { n = $8 }
-                    $6 == "backend_stats.accepted_load" { x = $8 }
-                    END { print key "," t "," e "," n "," x }' | tee -a "$work/runs" >>"$kept"
-        fi
-        seed=$((seed + 1))
+    for root in $(awk -v n="$seeds" 'BEGIN { for (i = 1; i <= n; i++) print i }'); do
+        kept "$name:$size:$root" switched "$root" "$ports" "$@" >>"$work/runs"
     done
-    for column in t:4 e:5 n:6 x:7; do
+    for column in t:2 e:3 n:4 x:5; do
         numbers=$(cut -d, -f "${column#*:}" "$work/runs" | mean)
-        eval "${name}_${column%:*}=${numbers%%,*}"
-        case $column in
-        t:4) echo "$name,,$numbers" >>"$work/t.csv" ;;
-        esac
-        case $column in
-        t:4) what='time (cycles)' ;;
-        e:5) what='latency (cycles)' ;;
-        n:6) what='network latency' ;;
-        x:7) what='throughput' ;;
-        esac
-        shown "$name, $what" "$(echo "$numbers" | awk -F, '{ printf "%.6g", $1 }')"
+        eval "${name}_${column%:*}=${numbers%%,*} ${name}_${column%:*}s=$numbers"
+    done
+}
+
+# variant NAME PORTS COMMAND...: measures, shows the means and intervals, and adds NAME and the time to the picture.
+variant() {
+    measured "$@"
+    eval "echo \"$1,,\$${1}_ts\"" >>"$work/t.csv"
+    for column in t:'time (cycles)' e:'latency (cycles)' n:'network latency' x:throughput; do
+        eval "numbers=\$${1}_${column%%:*}s"
+        row "$1, ${column#*:}" '' "$(echo "$numbers" | awk -F, '{ printf "%.6g", $1 }')" '' \
+            "no published value; 95 % interval of $seeds: $(echo "$numbers" | awk -F, '{ printf "%.6g to %.6g", $2, $3 }')"
     done
 }
 
