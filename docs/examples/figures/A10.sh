@@ -2,13 +2,13 @@
 # Figure 10 of ATLAHS (Shen et al., SC 2025): measured and predicted times of MPI applications.
 #
 # The measured runs are not public, so the figure itself cannot be reproduced. The script shows the method on the MPI trace in
-# docs/howto/data/jacobi, a sample that was made, not measured: it compares the recorded times of the ranks with the
+# testdata/mpi, a sample that was made, not measured: it compares the recorded times of the ranks with the
 # predictions by messages and by packets.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
 figure A10 'ATLAHS, Figure 10: recorded and predicted times of MPI applications (method)' "$@"
 
-recorded=$folder/../../howto/data/jacobi
+recorded=$folder/../../../testdata/mpi
 echo 'simulation,time,makespan (us)' >"$work/t.csv"
 # method NAME FLAGS...
 method() {

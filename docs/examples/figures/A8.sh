@@ -3,13 +3,13 @@
 # time to simulate them.
 #
 # The measured runs are not public, so the figure itself cannot be reproduced. The script shows the method: it reads the
-# exports of Nsight Systems in docs/howto/data/training, a sample that was made, not measured, executes their NCCL calls,
+# exports of Nsight Systems in testdata/nsys/training, a sample that was made, not measured, executes their NCCL calls,
 # and compares the recorded times of the ranks with the predictions. Parameters are those of the artefact.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
 figure A8 'ATLAHS, Figure 8: recorded and predicted times of training (method)' "$@"
 
-recorded=$folder/../../howto/data/training
+recorded=$folder/../../../testdata/nsys/training
 # predict FLAGS...: sets measured and predicted (ms), and error (%).
 predict() {
     simulate -q --lower nccl --compare "$@" "$recorded" >"$work/result"
