@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/internal/clocks"
 	"github.com/tracedag/tracedag/internal/par"
 )
 
@@ -56,6 +57,9 @@ func newJob(all []*recording, o *readOptions) (*job, error) {
 		j.ranks[i] = rank{recording: r, global: int32(r.meta.rank)}
 		j.index[j.ranks[i].global] = int32(i)
 		j.world = max(j.world, int(r.meta.world), int(r.meta.rank)+1)
+	}
+	if err := j.keepSteps(); err != nil {
+		return nil, err
 	}
 	j.setClocks()
 	par.For(len(all), func(i int) {
@@ -156,6 +160,49 @@ func (j *job) setClocks() {
 	}
 	for i := range j.ranks {
 		j.ranks[i].offset -= least
+	}
+}
+
+// alignClocks corrects the clocks of hosts so that collectives end at the same time on all of them. Without names of
+// hosts each rank is one.
+func (j *job) alignClocks() {
+	hosts := make(map[string]int32)
+	of := make([]int32, len(j.ranks))
+	for i := range j.ranks {
+		name := j.ranks[i].meta.host
+		if name == "" {
+			name = fmt.Sprint("rank ", i)
+		}
+		if _, ok := hosts[name]; !ok {
+			hosts[name] = int32(len(hosts))
+		}
+		of[i] = hosts[name]
+	}
+	type key struct{ comm, instance int32 }
+	type end struct {
+		host int32
+		at   dag.Time
+	}
+	ends, first := make(clocks.Ends), make(map[key]end)
+	for i := range j.ranks {
+		t := j.ranks[i].talk
+		for k := range t.list {
+			c := &t.list[k]
+			if s, ok := c.op.subkind(); !ok || s.Rooted() || c.unrelated {
+				continue
+			}
+			x := key{t.groups[c.group].comm, c.instance}
+			at := j.endOf(int32(i), c)
+			if f, ok := first[x]; !ok {
+				first[x] = end{of[i], at}
+			} else if f.host != of[i] {
+				ends.Add(f.host, of[i], int64(f.at-at))
+			}
+		}
+	}
+	corrections := ends.Corrections(len(hosts), mostMicros*1_000_000)
+	for i := range j.ranks {
+		j.ranks[i].offset += dag.Time(corrections[of[i]])
 	}
 }
 

@@ -55,6 +55,9 @@ type readOptions struct {
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	own := format.Own(o.Own, func() *Options { return newOptions() })
 	options := &readOptions{ctx: o.Context, lenient: o.Lenient, warn: o.Warn, own: own, steps: []string{stepName}}
+	if err := own.Check(); err != nil {
+		return nil, err
+	}
 	recordings := make([]*recording, len(inputs))
 	err := par.Each(len(inputs), func(i int) (err error) {
 		recordings[i], err = readRecording(inputs[i], options)
@@ -70,6 +73,9 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	j.setComms()
 	if err := j.match(); err != nil {
 		return nil, err
+	}
+	if own.AlignClocks {
+		j.alignClocks()
 	}
 	j.report()
 	return j.trace()

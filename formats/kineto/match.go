@@ -169,6 +169,7 @@ func (j *job) match() error {
 		}
 		if m.src < 0 {
 			j.dropUnordered(meetings[m])
+			j.setUneven(meetings[m])
 		}
 	}
 	return nil
@@ -198,6 +199,33 @@ func (j *job) meeting(at int32, c *communication) (m meeting, ok bool) {
 		return meeting{comm, at, peer}, true
 	}
 	return meeting{comm, peer, at}, true
+}
+
+// setUneven makes an alltoall uneven on all members if its parts differ on one, or its sizes between members.
+func (j *job) setUneven(all []participant) {
+	sizes, uneven := make(map[int32]int64), make(map[int32]bool)
+	each := func(do func(c *communication)) {
+		for _, p := range all {
+			for k := range p.list {
+				c := j.at(p, k)
+				if s, _ := c.op.subkind(); !c.unrelated && (s == dag.Alltoall || s == dag.Alltoallv) {
+					do(c)
+				}
+			}
+		}
+	}
+	each(func(c *communication) {
+		size, seen := sizes[c.instance]
+		if c.op == collective(dag.Alltoallv) || seen && size != c.bytes {
+			uneven[c.instance] = true
+		}
+		sizes[c.instance] = c.bytes
+	})
+	each(func(c *communication) {
+		if uneven[c.instance] {
+			c.op = collective(dag.Alltoallv)
+		}
+	})
 }
 
 // dropUnordered drops collectives that some member executed before an earlier one: the order of ops is that of

@@ -4,8 +4,10 @@ package kineto
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // stepName begins the annotations of the steps of torch.profiler.
@@ -54,4 +56,37 @@ func (j *job) stepsOf() (highest, first int32) {
 		}
 	}
 	return highest + first, first
+}
+
+// keepSteps removes the device ops that were not launched in the steps that the options select.
+func (j *job) keepSteps() error {
+	keep := j.o.own.steps
+	if !keep.some {
+		return nil
+	}
+	if keep.last {
+		for i := range j.ranks {
+			for _, s := range j.ranks[i].steps {
+				keep.first = max(keep.first, s.number)
+			}
+		}
+		keep.most = keep.first
+	}
+	kept := 0
+	for i := range j.ranks {
+		r := j.ranks[i].recording
+		r.ops = slices.DeleteFunc(r.ops, func(o deviceOp) bool {
+			if o.correlation < 0 {
+				return true
+			}
+			n := r.stepAt(r.calls[o.correlation].start, 1) - 1
+			return n < keep.first || n > keep.most
+		})
+		kept += len(r.ops)
+	}
+	if kept == 0 {
+		return format.FileErrorf(j.ranks[0].name, "--steps %s: expected ops in such steps, found none: ProfilerStep#N "+
+			"annotates steps", j.o.own.Steps)
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ package nsys
 import (
 	"math"
 	"slices"
+
+	"github.com/tracedag/tracedag/formats/internal/clocks"
 )
 
 // clocks returns, for each report, the offset that maps its times to a common clock on which the earliest session
@@ -42,7 +44,7 @@ func (j *job) align(offsets []int64) {
 	for i, r := range j.reports {
 		of[r] = offsets[i]
 	}
-	ends := make(map[[2]int32][]int64) // by pair of nodes: how much later the first one's ends are
+	ends := make(clocks.Ends) // how much later the first node's ends are
 	first := make(map[[2]int32]nodeEnd)
 	for g := range j.gpus {
 		gpu := &j.gpus[g]
@@ -59,32 +61,12 @@ func (j *job) align(offsets []int64) {
 				if !ok {
 					first[key] = nodeEnd{gpu.node, e.end + of[r]}
 				} else if f.node != gpu.node {
-					late := f.end - e.end - of[r]
-					ends[[2]int32{f.node, gpu.node}] = append(ends[[2]int32{f.node, gpu.node}], late)
-					ends[[2]int32{gpu.node, f.node}] = append(ends[[2]int32{gpu.node, f.node}], -late)
+					ends.Add(f.node, gpu.node, f.end-e.end-of[r])
 				}
 			}
 		}
 	}
-	corrections := make([]int64, len(j.hosts))
-	done := make([]bool, len(j.hosts))
-	for root := range j.hosts {
-		if done[root] {
-			continue
-		}
-		done[root] = true
-		for queue := []int32{int32(root)}; len(queue) > 0; queue = queue[1:] {
-			for node := range int32(len(j.hosts)) {
-				if late := ends[[2]int32{queue[0], node}]; len(late) > 0 && !done[node] {
-					slices.Sort(late)
-					correction := corrections[queue[0]] + late[len(late)/2]
-					corrections[node] = min(max(correction, -latest), latest)
-					done[node] = true
-					queue = append(queue, node)
-				}
-			}
-		}
-	}
+	corrections := ends.Corrections(len(j.hosts), latest)
 	for i, r := range j.reports {
 		if node := slices.Index(j.hosts, r.host); node >= 0 {
 			offsets[i] += corrections[node]

@@ -17,7 +17,8 @@ var Backend = sim.Kind{
 
 // backend is the configuration of the backend.
 type backend struct {
-	ops bool
+	ops    bool
+	replay bool
 }
 
 func (b *backend) Traits() sim.Traits {
@@ -26,6 +27,8 @@ func (b *backend) Traits() sim.Traits {
 
 func (b *backend) Params() param.Set {
 	return param.Set{
+		param.Bool(&b.replay, "replay",
+			"end collectives and messages after their recorded durations, without waiting for other ranks"),
 		param.Bool(&b.ops, "ops", "print the start and end of each op as tab-separated values, or as JSON with --json"),
 	}
 }
@@ -45,7 +48,11 @@ func (b *backend) Check(env *sim.Env) error {
 func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool { return nil }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
-	r, err := newReplay(env.OrEmpty().Context, s)
+	run := s
+	if b.replay {
+		run = recorded{s}
+	}
+	r, err := newReplay(env.OrEmpty().Context, run)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,146 @@
+package kineto
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// sample reads the files of testdata after a change of their texts.
+func sample(t *testing.T, own *Options, change func(rank int, text string) string) (*dag.Trace, error) {
+	t.Helper()
+	var inputs []*format.Input
+	for i, name := range []string{"rank0.json", "rank1.json"} {
+		text := string(plainFile(t, "../../testdata/kineto/"+name))
+		if change != nil {
+			text = change(i, text)
+		}
+		inputs = append(inputs, &format.Input{Name: name, Reader: strings.NewReader(text)})
+	}
+	return read(inputs, format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+}
+
+// named returns the durations of a rank's ops with a name.
+func named(r *dag.Rank, name string) (durations []dag.Time) {
+	for k := range r.Len() {
+		if r.Name.At(k) == name {
+			durations = append(durations, r.Duration.At(k))
+		}
+	}
+	return durations
+}
+
+func TestGaps(t *testing.T) {
+	for _, c := range []struct {
+		gaps       string
+		kernelGap  dag.Time
+		host, gap  int
+		firstCalcs dag.Time // of the first gemm
+	}{
+		{gapsNone, 0, 0, 0, 40250 * dag.Nanosecond},
+		{gapsHost, 0, 2, 0, 40250 * dag.Nanosecond},
+		{gapsAll, 30 * dag.Microsecond, 2, 1, 40625 * dag.Nanosecond},
+		{gapsAll, 0, 2, 3, 40250 * dag.Nanosecond},
+	} {
+		own := newOptions()
+		own.Gaps, own.KernelGap = c.gaps, c.kernelGap
+		trace, err := sample(t, own, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := trace.Ranks[0]
+		if host, gap := len(named(r, "host")), len(named(r, "gap")); host != c.host || gap != c.gap ||
+			named(r, "gemm")[0] != c.firstCalcs {
+			t.Errorf("%+v: %d on the host, %d others, %v", c, host, gap, named(r, "gemm"))
+		}
+	}
+}
+
+func TestSteps(t *testing.T) {
+	later := func(_ int, text string) string { // the last kernel and the message belong to step 4
+		return strings.Replace(text, `"dur": 400,`, `"dur": 100,`, 1)
+	}
+	for steps, want := range map[string]int{"": 6, "3": 4, "last": 4, "2-3": 4, "0-9": 4} {
+		own := newOptions()
+		own.Steps, own.Gaps = steps, gapsNone
+		trace, err := sample(t, own, later)
+		if err != nil || trace.Ranks[0].Len() != want {
+			t.Errorf("%q: %v, %v", steps, err, trace)
+		}
+	}
+	for _, steps := range []string{"4", "x", "3-2", "-1"} {
+		own := newOptions()
+		own.Steps = steps
+		if _, err := sample(t, own, later); err == nil {
+			t.Errorf("%q is accepted", steps)
+		}
+	}
+}
+
+// TestAlignClocks shifts the clock of a rank by 3 ms, and corrects it.
+func TestAlignClocks(t *testing.T) {
+	shift := func(rank int, text string) string {
+		if rank == 1 {
+			return strings.Replace(text, `1727743122000000000`, `1727743122003000000`, 1)
+		}
+		return text
+	}
+	for _, align := range []bool{false, true} {
+		own := newOptions()
+		own.AlignClocks = align
+		trace, err := sample(t, own, shift)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ends []dag.Time
+		for _, r := range trace.Ranks {
+			k := slices.Index(r.Kind, dag.Coll)
+			_, end := r.Measured(k)
+			ends = append(ends, end)
+		}
+		if (ends[0] == ends[1]) != align {
+			t.Errorf("aligned %v: %v", align, ends)
+		}
+	}
+}
+
+// TestOnlyPresent reads one of two ranks.
+func TestOnlyPresent(t *testing.T) {
+	text := string(plainFile(t, "../../testdata/kineto/rank1.json"))
+	for _, present := range []bool{false, true} {
+		own := newOptions()
+		own.OnlyPresent = present
+		trace, err := read([]*format.Input{{Name: "rank1.json", Reader: strings.NewReader(text)}},
+			format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+		if !present {
+			if err == nil || !strings.Contains(err.Error(), "rank 0") {
+				t.Errorf("a missing rank: %v", err)
+			}
+			continue
+		}
+		if err != nil || len(trace.Ranks) != 1 || slices.Contains(trace.Ranks[0].Kind, dag.Recv) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestMismatch reads ranks that disagree.
+func TestMismatch(t *testing.T) {
+	for _, c := range []struct{ old, new, message string }{
+		{`"In msg nelems": 262144`, `"In msg nelems": 5`, "allreduce of 524288 bytes on rank 0, and allreduce of 10 bytes on rank 1"},
+		{`"rank": 1`, `"rank": 0`, "found rank 0 also in rank0.json"},
+	} {
+		_, err := sample(t, newOptions(), func(rank int, text string) string {
+			if rank == 0 {
+				return text
+			}
+			return strings.ReplaceAll(text, c.old, c.new)
+		})
+		if err == nil || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s: %v", c.new, err)
+		}
+	}
+}
