@@ -155,7 +155,9 @@ func (t *talk) add(r *recording, at int32, e enclosure) {
 		return
 	}
 	c := communication{at: at, seq: -1, peer: -1, peerInside: -1}
-	if o.args >= 0 {
+	if k, ok := r.onHost[int64(at)]; ok {
+		t.fromMark(r, &c, &r.marks[k])
+	} else if o.args >= 0 {
 		t.fromArgs(r, &c, &r.args[o.args])
 	} else if e.record >= 0 {
 		t.fromArgs(r, &c, &r.args[r.marks[e.record].args])

@@ -46,6 +46,7 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 	p := &parser{ctx: o.ctx, watch: par.Watch{Context: o.ctx}, stepName: o.steps, kept: o.keepHost}
 	p.name = in.Name
 	p.meta = metadata{rank: -1, world: -1}
+	p.category.is = catUndefined
 	p.streamOf = make(map[deviceStream]int32)
 	p.w = window{r: in.Reader, most: int(min(64<<20, max(windowSize, memory.Limit(o.ctx)/eventShare)))}
 	err := p.file()

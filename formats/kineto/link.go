@@ -85,11 +85,8 @@ func (p *parser) sortCalls() {
 		renumber(&p.syncs[i].correlation)
 		renumber(&p.syncs[i].record)
 	}
-	order = make([]int32, len(p.ops))
-	for i := range order {
-		order[i] = int32(i)
-	}
 	p.sortOps()
+	defer p.useHost()
 	slices.SortStableFunc(p.marks, func(a, b mark) int {
 		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})

@@ -28,7 +28,8 @@ type recording struct {
 	syncs     []deviceSync
 	steps     []stepRange
 	operators []operator
-	runsOps   bool // there are device ops, so that operators are not kept
+	onHost    map[int64]int32 // annotation of each op that communicates, of recordings without devices
+	runsOps   bool            // there are device ops, so that operators are not kept
 
 	damage  damage
 	dropped droppedEvents

@@ -74,7 +74,9 @@ func (r *recording) launchOf(op int32) *call { return &r.calls[r.ops[op].correla
 func (r *recording) findWaits() *waits {
 	w := &waits{}
 	l := r.launchOrder()
-	if slices.ContainsFunc(r.syncs, func(s deviceSync) bool { return s.kind == syncWait }) {
+	if r.onHost != nil {
+		w.fromHost(r)
+	} else if slices.ContainsFunc(r.syncs, func(s deviceSync) bool { return s.kind == syncWait }) {
 		w.fromSyncs(r, l)
 	} else {
 		w.fromPattern(r, l)
