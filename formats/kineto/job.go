@@ -76,10 +76,10 @@ func newJob(all []*recording, o *readOptions) (*job, error) {
 	for i := range j.ranks {
 		j.ranks[i].warn(o.warn)
 	}
-	if err := j.checkPresent(); err != nil {
-		return nil, err
+	if o.own.Replicate {
+		return j, j.replicate()
 	}
-	return j, nil
+	return j, j.checkPresent()
 }
 
 // setRanks finds the ranks of recordings that do not state them.
@@ -287,7 +287,8 @@ func (j *job) checkPresent() error {
 		return nil
 	}
 	return format.FileErrorf(j.ranks[0].name, "expected a file of each of the %d ranks of the job, found none of %s: "+
-		"name their folder, or give --only-present to reduce groups to the ranks with files", j.world, j.missing())
+		"name their folder, give --only-present to reduce groups to the ranks with files, or --replicate to copy "+
+		"these to the others", j.world, j.missing())
 }
 
 // missing lists the ranks without files.

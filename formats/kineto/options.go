@@ -14,6 +14,7 @@ type Options struct {
 	Gaps        string   // which time between the ops of a stream is kept: none, host or all
 	KernelGap   dag.Time // largest gap that belongs to the launch of the next op
 	OnlyPresent bool     // reduce process groups to the ranks with files
+	Replicate   bool     // make the ranks without files from those with files
 	AlignClocks bool     // correct the clocks of hosts so that collectives end at the same time
 	Steps       string   // steps to keep: their number, the first and last as in 15-17, or last; "": all
 
@@ -45,6 +46,9 @@ type stepNumbers struct {
 // Check parses the steps.
 func (o *Options) Check() error {
 	o.steps = stepNumbers{}
+	if o.Replicate && o.OnlyPresent {
+		return param.Exclude("replicate", "only-present")
+	}
 	switch o.Steps {
 	case "":
 		return nil
@@ -74,6 +78,8 @@ func (o *Options) Params() param.Set {
 			"longest gap between ops of a Kineto trace that belongs to the launch of the next op"),
 		param.Bool(&o.OnlyPresent, "only-present",
 			"reduce process groups of a Kineto trace to the ranks that have files"),
+		param.Bool(&o.Replicate, "replicate",
+			"make the ranks of a Kineto trace that have no files, as copies of the others"),
 		param.Bool(&o.AlignClocks, "align-clocks",
 			"correct the clocks of Kineto traces of different hosts so that collectives end at the same time"),
 		param.String(&o.Steps, "steps", "steps of a Kineto trace to keep, such as 15-17 or last (default: all)"),

@@ -144,3 +144,35 @@ func TestMismatch(t *testing.T) {
 		}
 	}
 }
+
+// TestReplicate makes eight ranks of a trace of one.
+func TestReplicate(t *testing.T) {
+	text := string(plainFile(t, "../../testdata/kineto/rank0.json"))
+	text = strings.NewReplacer(`"world_size": 2`, `"world_size": 8`, "[0, 1]", "[0, 4]").Replace(text)
+	own := newOptions()
+	own.Replicate = true
+	trace, err := read([]*format.Input{{Name: "rank0.json", Reader: strings.NewReader(text)}},
+		format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := dag.Validate(trace); len(problems) > 0 {
+		t.Fatal(problems[0])
+	}
+	if len(trace.Ranks) != 8 || len(trace.Comms) != 5 {
+		t.Fatalf("%d ranks, %d communicators", len(trace.Ranks), len(trace.Comms))
+	}
+	for i, r := range trace.Ranks {
+		k := slices.Index(r.Kind, dag.Coll)
+		want := []int32{int32(i % 4), int32(i%4 + 4)}
+		if got := trace.Comms[r.Comm.At(k)].Members(); !slices.Equal(got, want) {
+			t.Errorf("rank %d: %v", i, got)
+		}
+	}
+	text = strings.ReplaceAll(text, "[0, 4]", "[0, 3]")
+	_, err = read([]*format.Input{{Name: "rank0.json", Reader: strings.NewReader(text)}},
+		format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+	if err == nil || !strings.Contains(err.Error(), "do not divide the 8 ranks") {
+		t.Errorf("an irregular group: %v", err)
+	}
+}

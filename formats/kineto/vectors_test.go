@@ -140,7 +140,8 @@ func TestVectors(t *testing.T) {
 		folder := filepath.Dir(path)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			if filepath.Base(folder) == "two_of_128" {
-				t.Skip("a sample of events, see TestSampled")
+				checkSampled(t, folder)
+				return
 			}
 			var want expected
 			if err := json.Unmarshal(plainFile(t, path), &want); err != nil {
@@ -163,6 +164,21 @@ func TestVectors(t *testing.T) {
 				t.Errorf("warnings %q", warnings)
 			}
 		})
+	}
+}
+
+// checkSampled checks that files with samples of events, whose collectives do not correspond, are refused.
+func checkSampled(t *testing.T, folder string) {
+	var inputs []*format.Input
+	for _, name := range []string{"sampled_rank-0.json.gz", "sampled_rank-1.json.gz"} {
+		content := plainFile(t, filepath.Join(folder, name))
+		inputs = append(inputs, &format.Input{Name: name, Reader: bytes.NewReader(content)})
+	}
+	own := newOptions()
+	own.OnlyPresent = true
+	_, err := read(inputs, format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+	if err == nil || !strings.Contains(err.Error(), "on rank 0, and") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -23,7 +23,8 @@ var (
 	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
 		csv dedup diagonal dims-split emit-spec from-graph gelu h-intdiv ignore-ports inverse json keep-ends keep-host
 		learned-positions lenient listing matrix-only measure merge merge-non-overlap no-clock npkit-sample offload
-		one-rank-per-node only-present outcast periodic print-model sequence-parallel share-nic share-streams skip-bad
+		one-rank-per-node only-present outcast periodic print-model replicate sequence-parallel share-nic
+		share-streams skip-bad
 		nccl-registered start-calc
 		sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)
 

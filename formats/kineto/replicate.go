@@ -1,0 +1,124 @@
+// This file makes the ranks of a job that have no files from those that have.
+
+package kineto
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/memory"
+)
+
+// tiling is how the groups like a group of a present rank divide the job: rank q is at position q/stride modulo size of
+// the group that begins with q - position*stride.
+type tiling struct{ stride, size int32 }
+
+func (t tiling) position(q int32) int32 { return q / t.stride % t.size }
+
+func (t tiling) member(q, position int32) int32 { return q + (position-t.position(q))*t.stride }
+
+// tilingOf returns the tiling of a group of a rank of the job.
+func (j *job) tilingOf(r *rank, g *group) (tiling, error) {
+	if g.unknown || g.members == nil {
+		return tiling{1, int32(j.world)}, nil
+	}
+	t := tiling{1, int32(len(g.members))}
+	if t.size > 1 {
+		t.stride = g.members[1] - g.members[0]
+	}
+	fits := t.stride > 0 && int64(j.world)%(int64(t.stride)*int64(t.size)) == 0 && slices.Contains(g.members, r.global)
+	for i := 0; fits && i < len(g.members); i++ {
+		fits = g.members[i] == t.member(r.global, int32(i))
+	}
+	if !fits {
+		return t, format.FileErrorf(r.name, "--replicate: group %q: its ranks %v do not divide the %d ranks of the "+
+			"job into equal groups", g.name, abbreviatedRanks(g.members), j.world)
+	}
+	return t, nil
+}
+
+// abbreviatedRanks returns the first ranks of a list.
+func abbreviatedRanks(ranks []int32) []int32 { return ranks[:min(len(ranks), 8)] }
+
+// replicate adds the ranks without files: each is a copy of the present rank whose positions in its groups are closest.
+func (j *job) replicate() error {
+	if len(j.ranks) == j.world {
+		return nil
+	}
+	if err := memory.CheckRanks(j.o.ctx, int64(j.world)); err != nil {
+		return err
+	}
+	present := slices.Clone(j.ranks)
+	tilings := make([][]tiling, len(present))
+	uneven := int64(0)
+	for i := range present {
+		t := present[i].talk
+		for k := range t.groups {
+			tile, err := j.tilingOf(&present[i], &t.groups[k])
+			if err != nil {
+				return err
+			}
+			tilings[i] = append(tilings[i], tile)
+		}
+		for k := range t.list {
+			if c := &t.list[k]; c.op == collective(dag.Alltoallv) {
+				c.op, c.recv = collective(dag.Alltoall), c.bytes
+				uneven++
+			}
+		}
+	}
+	for q := range int32(j.world) {
+		if j.rankOf(q) >= 0 {
+			continue
+		}
+		best, least := 0, int64(-1)
+		for i := range present {
+			distance := int64(0)
+			for _, t := range tilings[i] {
+				d := int64(t.position(q)) - int64(t.position(present[i].global))
+				distance += max(d, -d)
+			}
+			if least < 0 || distance < least {
+				best, least = i, distance
+			}
+		}
+		j.ranks = append(j.ranks, present[best].copyTo(q, tilings[best]))
+	}
+	slices.SortFunc(j.ranks, func(a, b rank) int { return cmp.Compare(a.global, b.global) })
+	for i := range j.ranks {
+		j.index[j.ranks[i].global] = int32(i)
+	}
+	j.o.warn("%s: --replicate: %d of the %d ranks are copies of those with files, with the same times, and with "+
+		"process groups that divide the job like theirs; %d all-to-alls of uneven sizes become even", present[0].name,
+		j.world-len(present), j.world, uneven)
+	return nil
+}
+
+// copyTo returns a copy of the rank as another rank of the job.
+func (r *rank) copyTo(q int32, tilings []tiling) rank {
+	t := *r.talk
+	t.list, t.groups = slices.Clone(t.list), slices.Clone(t.groups)
+	for k := range t.groups {
+		if g := &t.groups[k]; g.members != nil {
+			members := make([]int32, len(g.members))
+			for i := range members {
+				members[i] = tilings[k].member(q, int32(i))
+			}
+			g.members = members
+		}
+	}
+	for k := range t.list {
+		c := &t.list[k]
+		if c.peer < 0 {
+			continue
+		}
+		tile := tilings[c.group]
+		at := tile.position(q) + tile.position(c.peer) - tile.position(r.global)
+		if c.peer = -1; at >= 0 && at < tile.size {
+			c.peer = tile.member(q, at)
+		}
+	}
+	return rank{recording: r.recording, global: q, talk: &t, waits: r.waits, offset: r.offset}
+}
