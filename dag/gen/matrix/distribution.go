@@ -173,7 +173,9 @@ func (l *Distribution) check() error {
 		return fmt.Errorf("round is %v, expected 0 or more", l.Round)
 	case l.Family == "uniform" && !bounded:
 		return fmt.Errorf("uniform needs min=NUMBER and max=NUMBER")
-	case l.Background > 0 && (!bounded || (l.Max-l.Min)/l.step() >= maxDistinct):
+	case l.Background > 0 && !bounded:
+		return fmt.Errorf("a background needs min=NUMBER and max=NUMBER")
+	case l.Background > 0 && (l.Max-l.Min)/l.step() >= maxDistinct:
 		return fmt.Errorf("a background from %v to %v in steps of %v, expected at most %d values", l.Min, l.Max,
 			l.step(), maxDistinct)
 	case l.Family == "uniform" && (l.Max-l.Min)/l.step() >= maxSupport:

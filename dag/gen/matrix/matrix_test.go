@@ -382,7 +382,7 @@ func TestLaws(t *testing.T) {
 		"multimodal:mode=1/2":                       "mode=LOCATION/SKEW/SCALE/DRAWS",
 		"multimodal:mode=1/2/3/0.5":                 "mode=LOCATION/SKEW/SCALE/DRAWS",
 		"multimodal:mode=1/2/0":                     "the scale of a mode is 0",
-		"multimodal:mode=1/2/3,background=1":        "values from",
+		"multimodal:mode=1/2/3,background=1":        "a background needs min=NUMBER",
 		"multimodal:mode=1/2/3,mode=1/1/1/16777216": "at most 16777216",
 		"normal:loc=0,scale=1,mode=1/2/3":           `no parameter "mode"`,
 	} {

@@ -49,7 +49,7 @@ func TestCompare(t *testing.T) {
 	}
 	r := clitest.Run(newCommand, path, "--compare")
 	want := "rank measured predicted error\n0 80ns 100ns 25.00%\n1 100ns 60ns -40.00%\n2 7ns \n3 0s \nall 100ns 100ns 0.00%\n\n" +
-		"error of ranks mean 32.50%, at most 40.00%, either way\n"
+		"error of ranks mean of absolute values 32.50%, largest 40.00%\n"
 	if !strings.Contains(squeezed(r.Stdout), want) {
 		t.Errorf("no %q in\n%s", want, squeezed(r.Stdout))
 	}
