@@ -2,6 +2,7 @@ package backends_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -53,9 +54,9 @@ func TestRunLowers(t *testing.T) {
 func TestRunErrors(t *testing.T) {
 	trace := pingPong(1000)
 	for _, c := range []struct{ backend, text, name, want string }{
-		{"nosuch", "L=1us", "", `unknown backend "nosuch", expected one of loggops, analytical, packet, flit, slots, ideal, exec`},
+		{"nosuch", "L=1us", "", "unknown backend \"nosuch\", expected one of " + strings.Join(backends.Names(), ", ")},
 		{"loggops", "L", "", `backend loggops: expected NAME=VALUE, found "L"`},
-		{"ideal", "L=1us", "L", `backend ideal: L: unknown parameter, expected one of ops`},
+		{"ideal", "L=1us", "L", `backend ideal: L: unknown parameter, expected one of replay, ops`},
 		{"packet", "mss=1000", "topology", `backend packet: topology: the packet backend needs a network, such as fattree:k=8,rate=200Gbps or a file`},
 		{"loggops", "L=x", "L", ""},
 	} {
