@@ -12,53 +12,110 @@ import (
 // Read returns the job graphs of a trace by their numbers, as [Trace] stores them; nil if it has none. It returns an
 // error for a malformed graph, and for a trace that also has other messages.
 func Read(t *dag.Trace) ([]Job, error) {
-	jobs := make([]Job, max(1, len(t.Jobs)))
-	edges := make([][]numbered, len(jobs))
-	var other string // the first send that is no part of a job graph
-	graphs := false
+	c := NewCollector(len(t.Ranks))
 	for rank, r := range t.Ranks {
-		for i, kind := range r.Kind {
-			if kind != dag.Send {
-				continue
-			}
-			attrs := r.Attrs.At(i)
-			known, ok := attr.ParseJobEdge(attrs)
-			job := r.Job.At(i)
-			switch {
-			case !ok && (attr.IsControl(attrs) || other != ""):
-			case !ok:
-				other = fmt.Sprintf("rank %d, op %d: a send that is no edge of a job, expected only edges and control "+
-					"messages in a trace of job graphs", rank, i)
-			case uint32(job) >= uint32(len(jobs)):
-				return nil, fmt.Errorf("rank %d, op %d: job %d, expected 0..%d", rank, i, job, len(jobs)-1)
-			default:
-				graphs = true
-				edges[job] = append(edges[job], readEdge(r, i, int32(rank), known))
-			}
-		}
+		c.Add(rank, r)
 	}
-	switch {
-	case !graphs:
+	if !c.any() {
 		return nil, nil
-	case other != "":
-		return nil, fmt.Errorf("%s", other)
 	}
-	for number := range jobs {
-		j := &jobs[number]
-		if number < len(t.Jobs) {
-			j.Name = t.Jobs[number]
-		}
-		if err := j.set(edges[number], len(t.Ranks)); err != nil {
-			return nil, fmt.Errorf("job %d (%s): %w", number, j.Name, err)
+	for rank := range c.ranks {
+		if op := c.ranks[rank].other; op >= 0 {
+			return nil, fmt.Errorf("rank %d, op %d: a send that is no edge of a job, expected only edges and control "+
+				"messages in a trace of job graphs", rank, op)
 		}
 	}
-	return jobs, nil
+	graphs, err := c.Graphs(t.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	return graphs.Jobs, nil
 }
 
-// numbered is an edge with its number, and the time at which its first op is released.
+// Graphs are the job graphs of a trace by their numbers.
+type Graphs struct {
+	Jobs  []Job
+	Sends [][]int32 // by job and edge: the op of the edge's send on rank Edge.Source
+}
+
+// Collector collects the job graphs of a trace from its ranks.
+type Collector struct {
+	ranks []found
+}
+
+// found are the edges on a rank.
+type found struct {
+	edges []numbered
+	other int // first send that is neither an edge nor a control message; -1: none
+}
+
+// NewCollector returns a collector for a trace with the given number of ranks.
+func NewCollector(ranks int) *Collector {
+	return &Collector{make([]found, ranks)}
+}
+
+// Add collects the edges on a rank. Calls for different ranks may be concurrent; of several for one rank, the last
+// counts.
+func (c *Collector) Add(rank int, r *dag.Rank) {
+	f := found{other: -1}
+	for i, kind := range r.Kind {
+		if kind != dag.Send {
+			continue
+		}
+		attrs := r.Attrs.At(i)
+		if known, ok := attr.ParseJobEdge(attrs); ok {
+			f.edges = append(f.edges, readEdge(r, i, int32(rank), known))
+		} else if f.other < 0 && !attr.IsControl(attrs) {
+			f.other = i
+		}
+	}
+	c.ranks[rank] = f
+}
+
+// any reports whether there is an edge.
+func (c *Collector) any() bool {
+	return slices.ContainsFunc(c.ranks, func(f found) bool { return len(f.edges) > 0 })
+}
+
+// Graphs returns the job graphs, nil if there are none. Sends that are no edges do not count. names are those of the
+// jobs of the trace. It returns an error for a malformed graph.
+func (c *Collector) Graphs(names []string) (*Graphs, error) {
+	if !c.any() {
+		return nil, nil
+	}
+	g := &Graphs{Jobs: make([]Job, max(1, len(names)))}
+	edges := make([][]numbered, len(g.Jobs))
+	for rank := range c.ranks {
+		for _, e := range c.ranks[rank].edges {
+			if uint32(e.job) >= uint32(len(edges)) {
+				return nil, fmt.Errorf("rank %d, op %d: job %d, expected 0..%d", rank, e.send, e.job, len(edges)-1)
+			}
+			edges[e.job] = append(edges[e.job], e)
+		}
+	}
+	for number := range g.Jobs {
+		j := &g.Jobs[number]
+		if number < len(names) {
+			j.Name = names[number]
+		}
+		if err := j.set(edges[number], len(c.ranks)); err != nil {
+			return nil, fmt.Errorf("job %d (%s): %w", number, j.Name, err)
+		}
+		sends := make([]int32, len(edges[number])) // set sorted the edges
+		for n := range sends {
+			sends[n] = edges[number][n].send
+		}
+		g.Sends = append(g.Sends, sends)
+	}
+	return g, nil
+}
+
+// numbered is an edge with its job, its number in it, its send, and the time at which its first op is released.
 type numbered struct {
 	Edge
+	job     int32
 	index   int32
+	send    int32
 	release dag.Time
 }
 
@@ -67,7 +124,7 @@ func readEdge(r *dag.Rank, i int, rank int32, known attr.JobEdge) numbered {
 	n := numbered{
 		Edge: Edge{Tail: known.Tail, Head: known.Head, Source: rank, Destination: r.Peer.At(i), Bytes: r.Bytes.At(i),
 			Control: attr.IsControl(r.Attrs.At(i))},
-		index: known.Index, release: r.Release.At(i),
+		job: r.Job.At(i), index: known.Index, send: int32(i), release: r.Release.At(i),
 	}
 	for _, off := range r.Deps.Of(i) {
 		if calc := i - int(off); uint(calc) < uint(r.Len()) && r.Kind[calc] == dag.Calc {

@@ -173,8 +173,8 @@ type configured struct {
 	placement Placement
 	nodes     []int32 // by rank, if ranks are on nodes because these are shared; nil: as --placement selects
 	rules     Compat
-	failures  []Failure // failures of the trace
-	labels    *labels   // nil: no output needs them
+	failures  []Failure       // failures of the trace
+	labels    *measure.Labels // nil: no output needs them
 	replay    *Replay
 	warn      func(message string, args ...any) // of all runs
 }
@@ -208,7 +208,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, errors.New("--end: the coupling atlahs does not support it; remove it or use another --coupling")
 	}
 	if texts := b.flows != "" || env.IsGiven("fct-bins"); texts || len(h.Jobs) > 0 {
-		c.labels, s = newLabels(s, h, texts)
+		c.labels, s = measure.NewLabels(s, h, texts)
 	}
 	c.replay, err = newReplay(s, c.rules, env)
 	return c, err

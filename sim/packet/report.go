@@ -49,11 +49,11 @@ type Report struct {
 	Tiers    []TierReport // from hosts up to cores, and down again
 	Sampled  bool         // queues were sampled
 
-	slowdowns   []float64     // of Slowdown, ascending
-	queues      *queueSection // nil without figures or samples
-	figures     bool          // Options.figures
-	from, until dag.Time      // Options.From and Options.Until
-	labels      *labels       // nil: unknown
+	slowdowns   []float64       // of Slowdown, ascending
+	queues      *queueSection   // nil without figures or samples
+	figures     bool            // Options.figures
+	from, until dag.Time        // Options.From and Options.Until
+	labels      *measure.Labels // nil: unknown
 	program     *sim.Program
 }
 
@@ -310,7 +310,7 @@ func (r *Report) divide(flows []int, o *Options) {
 	}
 	jobs, classes := make(map[int32][]int), make(map[string][]int)
 	for _, i := range flows {
-		job, class, _ := r.labels.of(r.program, r.Flows[i].message)
+		job, class, _ := r.labels.Of(r.program, r.Flows[i].message)
 		if job >= 0 {
 			jobs[job] = append(jobs[job], i)
 		}
@@ -319,7 +319,7 @@ func (r *Report) divide(flows []int, o *Options) {
 		}
 	}
 	for _, job := range slices.Sorted(maps.Keys(jobs)) {
-		r.addBins(r.labels.jobName(job), "", jobs[job], o)
+		r.addBins(r.labels.JobName(job), "", jobs[job], o)
 	}
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
 		r.addBins("", class, classes[class], o)

@@ -163,11 +163,11 @@ func newFlowWindow(r *Report) *flowWindow {
 }
 
 // flowTable lists the flows, with their labels unless l is nil.
-func flowTable(r *Report, l *labels) *sim.Table {
+func flowTable(r *Report, l *measure.Labels) *sim.Table {
 	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "fct_ps_at_sender", "delivered_ps_after_start",
 		"flow", "retransmits", "nacks", "ideal_ps"}}
 	if l != nil {
-		t.Columns = append(t.Columns, "job", "class", "name")
+		t.Columns = append(t.Columns, measure.LabelColumns...)
 	}
 	for i := range r.Flows {
 		f := &r.Flows[i]
@@ -182,17 +182,7 @@ func flowTable(r *Report, l *labels) *sim.Table {
 		t.Uint(uint64(f.Retransmits))
 		t.Uint(uint64(f.Nacks))
 		t.Span(0, r.Ideal[i])
-		if l == nil {
-			continue
-		}
-		job, class, name := l.of(r.program, f.message)
-		if job >= 0 {
-			t.Text(l.jobName(job))
-		} else {
-			t.Null()
-		}
-		t.TextOrNull(class)
-		t.TextOrNull(name)
+		l.Append(t, r.program, f.message)
 	}
 	return t
 }

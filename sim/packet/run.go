@@ -45,8 +45,8 @@ type Options struct {
 	Given    func(name string) bool            // reports whether the caller set a parameter; nil: none
 	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue by time and port
 
-	labels  *labels // of the trace; nil: unknown
-	figures bool    // keep the data of figures; see [sim.RunOptions]
+	labels  *measure.Labels // of the trace; nil: unknown
+	figures bool            // keep the data of figures; see [sim.RunOptions]
 }
 
 func (o *Options) warn(message string, args ...any) {

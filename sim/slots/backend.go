@@ -7,7 +7,6 @@ package slots
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -46,6 +46,7 @@ type backend struct {
 	atLast      bool     // the run ends with the last arrival
 	from, until dag.Time // of the measurement; -1: automatic
 	flows       string   // file name
+	jobs        string   // file name
 
 	network *topology.Network
 }
@@ -101,10 +102,11 @@ func (b *backend) Params() param.Set {
 		param.Func("time", "measure-until", "end of the measurement", window(&b.until)).
 			Default("a slot after the end of the run"),
 		param.File(&b.flows, "flows", "write arrival, completion time and fate of each flow to a CSV file"),
+		param.File(&b.jobs, "jobs", "write arrival, completion time and fate of each job graph to a CSV file"),
 	}
 	set.Under("Network", "topology", "placement", "nics", "shortest-paths", "channels")
 	set.Under("Scheduling", "scheduler", "slot", "packet-size", "max-flows", "seed", "end")
-	set.Under("Output", "measure-from", "measure-until", "flows")
+	set.Under("Output", "measure-from", "measure-until", "flows", "jobs")
 	return set
 }
 
@@ -128,10 +130,14 @@ func (b *backend) Check(env *sim.Env) (err error) {
 		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
 	case b.flows != "" && env.Sweep:
 		return param.Exclude("flows", "sweep")
+	case b.jobs != "" && env.Sweep:
+		return param.Exclude("jobs", "sweep")
 	}
-	if b.flows != "" && env.CheckOutput != nil {
-		if err := env.CheckOutput(b.flows, false); err != nil {
-			return err
+	for _, file := range []string{b.flows, b.jobs} {
+		if file != "" && env.CheckOutput != nil {
+			if err := env.CheckOutput(file, false); err != nil {
+				return err
+			}
 		}
 	}
 	if b.network, err = topology.Load(b.topology); err != nil {
@@ -181,8 +187,10 @@ type replay struct {
 	b       *backend
 	env     *sim.Env
 	program *sim.Program
-	hosts   []uint32 // by rank
-	nodes   []int32  // by rank, if ranks are on nodes because these are shared; nil: as --placement selects
+	graphs  *jobGraphs      // nil: the trace has none
+	labels  *measure.Labels // nil: no output needs them
+	hosts   []uint32        // by rank
+	nodes   []int32         // by rank, if ranks are on nodes because these are shared; nil: as --placement selects
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -202,8 +210,24 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if shared && !b.placed {
 		r.nodes = h.Nodes
 	}
+	if b.flows != "" {
+		r.labels, s = measure.NewLabels(s, h, true)
+	}
+	var edges *jobSource
+	if len(h.Jobs) > 0 {
+		edges = newJobSource(s, h.Ranks)
+		s = edges
+	}
 	if r.program, err = sim.Compile(s, sim.CompileOptions{DenseStreams: true, Context: env.Context}); err != nil {
 		return nil, err
+	}
+	if edges != nil {
+		if r.graphs, err = edges.graphs(r.program, h.Jobs); err != nil {
+			return nil, err
+		}
+	}
+	if b.jobs != "" && r.graphs == nil {
+		return nil, param.Errorf("jobs", "needs a trace of job graphs, such as from tracegen jobs, found none")
 	}
 	if b.atLast && !r.program.Releases {
 		return nil, param.Errorf("end", "last-arrival needs a trace with release times, found none; give a time")
@@ -232,17 +256,17 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.checkValues(); err != nil {
 		return failed, err
 	}
-	var list sim.Output
-	if b.flows != "" && o.Files {
-		var err error
-		if r.env.Create == nil {
-			return failed, errors.New("--flows: the caller does not support output files")
-		}
-		if list, err = r.env.Create(b.flows); err != nil {
-			return failed, err
-		}
-		defer list.Close()
+	flows, err := r.create("flows", b.flows, &o)
+	if err != nil {
+		return failed, err
 	}
+	jobs, err := r.create("jobs", b.jobs, &o)
+	if err != nil {
+		flows.close()
+		return failed, err
+	}
+	defer flows.close()
+	defer jobs.close()
 	started := time.Now()
 	c, out, path, err := r.simulate(&b, &o)
 	if err != nil {
@@ -256,12 +280,12 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	result.Topology = b.network.Describe(b.topology)
 	result.Topology.Placement = b.placement.String()
 	report := newReport(c, &b)
-	report.complete(result)
-	if list != nil {
-		report.flowTable().WriteCSV(list)
-		if err := list.Commit(); err != nil {
-			return failed, err
-		}
+	report.complete(result, out)
+	if err := flows.write(func() *sim.Table { return report.flowTable(r.labels) }); err != nil {
+		return failed, err
+	}
+	if err := jobs.write(report.jobTable); err != nil {
+		return failed, err
 	}
 	report.addSections(result, o.Figures)
 	if path != nil {
@@ -270,6 +294,39 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	result.AddSharedNICs(r.nodes)
 	return result, nil
+}
+
+// tableFile is an output file for a table; nil: none.
+type tableFile struct{ sim.Output }
+
+// create creates the file of a flag, if it is given.
+func (r *replay) create(flag, name string, o *sim.RunOptions) (*tableFile, error) {
+	switch {
+	case name == "" || !o.Files:
+		return nil, nil
+	case r.env.Create == nil:
+		return nil, fmt.Errorf("--%s: the caller does not support output files", flag)
+	}
+	file, err := r.env.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &tableFile{file}, nil
+}
+
+// write writes and commits a table.
+func (f *tableFile) write(table func() *sim.Table) error {
+	if f == nil {
+		return nil
+	}
+	table().WriteCSV(f)
+	return f.Commit()
+}
+
+func (f *tableFile) close() {
+	if f != nil {
+		f.Close()
+	}
 }
 
 // simulate runs the program. The critical path is nil unless the options ask for it.
@@ -282,7 +339,7 @@ func (r *replay) simulate(b *backend, o *sim.RunOptions) (*coupling, *sim.Outcom
 	c := &coupling{
 		program: r.program, net: n, policy: b.policy, hosts: r.hosts, nics: b.nics, length: uint64(b.length),
 		end: math.MaxInt64, packet: uint64(b.packet), limit: b.limit, context: o.Context, slot: newSlot(n, draw),
-		served: make([]uint64, 2*len(b.network.Links)),
+		served: make([]uint64, 2*len(b.network.Links)), jobs: newJobRun(r.graphs),
 	}
 	if b.end > 0 {
 		c.end = uint64(b.end)
@@ -311,6 +368,8 @@ func (r *replay) simulate(b *backend, o *sim.RunOptions) (*coupling, *sim.Outcom
 		return nil, nil, nil, err
 	}
 	out.Events += c.slots
+	out.Messages -= c.handed.flows
+	out.Bytes -= int64(c.handed.bytes)
 	if o.Path != nil {
 		return c, out, e.Path(), nil
 	}

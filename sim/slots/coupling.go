@@ -38,6 +38,8 @@ type coupling struct {
 	stopped       bool     // the run ended with flows in queues, or before flows arrived
 	err           error    // ends the run
 	sent          []uint64 // by message: time of its handover; nil without a timeline
+	jobs          *jobRun  // nil: the trace has no job graphs
+	handed        figures  // messages that the engine handed over and that did not begin
 }
 
 // arrival is a flow that has arrived during the present slot.
@@ -67,6 +69,7 @@ const (
 	delivered                         // at the receiver: the last packet arrives
 	localHere                         // at the receiver: a message that needs no network
 	sendEnded                         // at the sender
+	begun                             // at the sender: an edge of a job begins
 )
 
 func (*coupling) Lookahead() uint64                  { return 0 }
@@ -74,27 +77,69 @@ func (*coupling) Ordered() bool                      { return false }
 func (*coupling) Request(*sim.Actor, uint32, uint64) {} // messages never wait for their receives
 func (*coupling) Grant(*sim.Actor, uint32, uint64)   {}
 
-// Eager hands over a message.
+// Eager hands over a message. An edge of a job begins when the op before it has run.
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	if c.err != nil {
 		return
 	}
+	edge, isEdge := c.jobs.edgeOf(m)
+	if !isEdge {
+		c.begin(a, m, t)
+		return
+	}
+	c.handed.add(a.Op(m).Size)
+	a.Schedule(uint32(a.Op(m).Peer), t, announced, m) // now, since later messages to the same rank wait for it
+	if c.jobs.isDropped(m) {
+		return
+	}
+	switch at, known := c.jobs.begin(m, edge); {
+	case known && at <= t:
+		c.begin(a, m, t)
+	case known:
+		a.Schedule(a.Op(m).Rank, at, begun, m)
+	}
+}
+
+// begin begins a message at time t, now: a flow, or one that needs no network.
+func (c *coupling) begin(a *sim.Actor, m uint32, t uint64) {
 	if c.sent != nil {
 		c.sent[m] = t
 	}
 	op := a.Op(m)
-	if from, to := topology.Endpoints(c.hosts, c.nics, op); from == to || op.Size == 0 {
+	_, isEdge := c.jobs.edgeOf(m)
+	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	local := from == to || op.Size == 0
+	if isEdge && t <= c.end {
+		c.handed.flows--
+		c.handed.bytes -= op.Size
+	}
+	switch {
+	case isEdge && local && t <= c.end:
+		a.Schedule(op.Rank, t, sendEnded, m)
+		a.Schedule(uint32(op.Peer), t, delivered, m)
+		c.endEdge(a, m, t)
+		return
+	case isEdge:
+	case local:
 		a.Schedule(op.Rank, t, sendEnded, m)
 		a.Schedule(uint32(op.Peer), t, localHere, m)
 		return
+	default:
+		a.Schedule(uint32(op.Peer), t, announced, m) // so that receives match in the order of sends
 	}
-	a.Schedule(uint32(op.Peer), t, announced, m) // so that receives match in the order of sends
 	if t > c.end {
 		c.stopped = true
 		return
 	}
 	c.arrivals = append(c.arrivals, arrival{t, m})
 	a.Wake((t/c.length + 1) * c.length)
+}
+
+// endEdge ends a message at time t; if it is an edge of a job, edges that waited for it may begin.
+func (c *coupling) endEdge(a *sim.Actor, m uint32, t uint64) {
+	if edge, ok := c.jobs.edgeOf(m); ok {
+		c.jobs.end(edge, t, func(m uint32, at uint64) { a.Schedule(a.Op(m).Rank, at, begun, m) })
+	}
 }
 
 // Event handles an event of the coupling.
@@ -110,6 +155,10 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		c.deliver(a, m)
 	case kind == sendEnded:
 		a.Sent(m, a.Now())
+	case kind == begun:
+		if !c.jobs.isDropped(m) {
+			c.begin(a, m, a.Now())
+		}
 	case kind == sim.WakeUp:
 		c.advance(a)
 	}
@@ -179,6 +228,7 @@ func (c *coupling) serve(a *sim.Actor, now uint64) {
 		op := a.Op(m)
 		a.Schedule(op.Rank, now, sendEnded, m)
 		a.Schedule(uint32(op.Peer), now, delivered, m)
+		c.endEdge(a, m, now)
 	}
 	s.resize(kept)
 }
@@ -217,7 +267,11 @@ func (c *coupling) admit(now uint64) {
 		return
 	}
 	c.fresh.resize(n)
-	for i, x := range c.arrivals[:n] {
+	i := 0
+	for _, x := range c.arrivals[:n] {
+		if c.jobs.isDropped(x.op) { // at the end of the slot before
+			continue
+		}
 		op := &c.program.Ops[x.op]
 		from, to := topology.Endpoints(c.hosts, c.nics, op)
 		pair := c.net.routes.between(from, to)
@@ -233,12 +287,15 @@ func (c *coupling) admit(now uint64) {
 		}
 		f := &c.fresh
 		f.flows[i], f.need[i], f.from[i], f.to[i], f.pairs[i] = c.flows.add(x), int64(packets), from, to, pair
+		i++
 	}
+	c.fresh.resize(i)
 	c.arrivals = append(c.arrivals[:0], c.arrivals[n:]...)
 	c.merge()
 }
 
-// merge adds the fresh flows to the queues.
+// merge adds the fresh flows to the queues. A flow that is dropped drops its job; the job's other flows then leave the
+// queues.
 func (c *coupling) merge() {
 	s, f, m := c.slot, &c.fresh, &c.merged
 	keys := s.keys[:0]
@@ -249,6 +306,7 @@ func (c *coupling) merge() {
 	s.sortKeys()
 	m.resize(len(s.flows) + len(keys))
 	n, length := 0, 0 // flows in m, and in the last queue
+	dropped := false  // a job was
 	add := func(q *queues, i int) {
 		if length++; n == 0 || m.pair(n-1) != q.pair(i) {
 			length = 1
@@ -256,6 +314,9 @@ func (c *coupling) merge() {
 		if q == f && length > c.limit {
 			c.flows.dropped[q.flows[i]] = true
 			length--
+			if job, ok := c.jobs.jobOf(c.flows.op[q.flows[i]]); ok {
+				c.jobs.dropped[job], dropped = true, true
+			}
 			return
 		}
 		m.set(n, q, i)
@@ -271,6 +332,22 @@ func (c *coupling) merge() {
 	for ; old < len(s.flows); old++ {
 		add(&s.queues, old)
 	}
+	if dropped {
+		n = c.removeDropped(m, n)
+	}
 	m.resize(n)
 	s.queues, c.merged = *m, s.queues
+}
+
+// removeDropped removes the flows of dropped jobs from the first n of q, and returns the number of the others.
+func (c *coupling) removeDropped(q *queues, n int) (kept int) {
+	for i := range n {
+		if flow := q.flows[i]; c.jobs.isDropped(c.flows.op[flow]) {
+			c.flows.dropped[flow] = true
+			continue
+		}
+		q.set(kept, q, i)
+		kept++
+	}
+	return kept
 }

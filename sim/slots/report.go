@@ -31,6 +31,14 @@ type flowsReport struct {
 	jain                                float64   // fairness index of the throughputs of completed flows
 	lastCompletion                      dag.Time
 	queuedAtEnd, droppedAll             int // of all flows
+	jobs                                jobsReport
+}
+
+// jobsReport is the outcome of the job graphs of a run, zero without any.
+type jobsReport struct {
+	arrived, completed, dropped, running int64 // jobs of the measurement; the last did not end
+	jct                                  measure.Distribution[float64]
+	deviation                            float64 // of the completion times
 }
 
 // figures counts flows.
@@ -68,8 +76,12 @@ func newReport(c *coupling, b *backend) *flowsReport {
 		r.end = b.end
 	}
 	f := &c.flows
-	if last := len(f.arrived) - 1; r.from < 0 && last >= 0 {
-		r.from = (dag.Time(f.arrived[last]) + 9) / 10
+	switch last := len(f.arrived) - 1; {
+	case r.from >= 0:
+	case c.jobs != nil:
+		r.from = tenth(c.jobs.lastArrival())
+	case last >= 0:
+		r.from = tenth(dag.Time(f.arrived[last]))
 	}
 	r.from = max(r.from, 0)
 	if r.until < 0 {
@@ -114,7 +126,54 @@ func newReport(c *coupling, b *backend) *flowsReport {
 	if squares > 0 {
 		r.jain = sum * sum / (float64(r.completed.flows) * squares)
 	}
+	r.addJobs()
 	return r
+}
+
+// tenth returns a tenth of a time, rounded up.
+func tenth(t dag.Time) dag.Time { return t/10 + min(1, t%10) }
+
+// addJobs counts the jobs of the measurement.
+func (r *flowsReport) addJobs() {
+	if r.c.jobs == nil {
+		return
+	}
+	var times []float64
+	for j := range r.c.jobs.jobs {
+		fate, took := r.jobFate(j)
+		arrival := r.c.jobs.jobs[j].Arrival
+		if fate == "" || arrival < r.from || arrival > r.until {
+			continue
+		}
+		r.jobs.arrived++
+		switch {
+		case fate == "dropped":
+			r.jobs.dropped++
+		case fate == "running" || took > r.until-arrival:
+			r.jobs.running++
+		default:
+			r.jobs.completed++
+			times = append(times, float64(took))
+		}
+	}
+	r.jobs.deviation = spreadOf(times).deviation
+	r.jobs.jct = measure.Interpolate(times)
+}
+
+// jobFate returns the fate of a job and, if it completed, its completion time. The fate is empty if the job did not
+// arrive before the end of the run.
+func (r *flowsReport) jobFate(j int) (fate string, took dag.Time) {
+	jobs := r.c.jobs
+	switch arrival := jobs.jobs[j].Arrival; {
+	case r.c.stopped && arrival > r.end:
+		return "", 0
+	case jobs.dropped[j]:
+		return "dropped", 0
+	case jobs.left[j] > 0:
+		return "running", 0
+	default:
+		return "completed", dag.Time(jobs.ended[j]) - arrival
+	}
 }
 
 // idealTime returns the completion time of a flow alone in the network: it waits for the end of the slot of its
@@ -127,10 +186,15 @@ func (c *coupling) idealTime(flow int) dag.Time {
 	return dag.Time(wait + ((packets-1)/each+1)*c.length)
 }
 
-// complete makes a run complete in which all ops ran: flows that were dropped, or queued at the end, are results.
-func (r *flowsReport) complete(result *sim.Result) {
-	if result.Unmatched == nil && result.NeverRun == 0 {
-		result.Complete, result.Unended, result.Stuck = true, 0, nil
+// complete makes a run complete in which all ops ran: flows that were dropped, or queued at the end, are results. So
+// are jobs that did not complete.
+func (r *flowsReport) complete(result *sim.Result, out *sim.Outcome) {
+	complete := result.Unmatched == nil && result.NeverRun == 0
+	if jobs := r.c.jobs; jobs != nil && !complete {
+		complete = jobs.complete(r.c.program, out, r.c.stopped)
+	}
+	if complete {
+		result.Complete, result.Unended, result.Unmatched, result.Stuck = true, 0, nil, nil
 	}
 }
 
@@ -142,19 +206,22 @@ func share(part, all float64) any {
 	return part / all
 }
 
+// timeOf returns a time of a distribution, or nil if that is empty.
+func timeOf(d *measure.Distribution[float64], v float64) any {
+	if d.Count == 0 {
+		return nil
+	}
+	return dag.Time(math.Round(v))
+}
+
 // kpis returns the key performance indicators.
 func (r *flowsReport) kpis() sim.Values {
 	window := float64(r.until-r.from) / float64(dag.Second)
 	perSecond := func(bytes uint64) any { return share(float64(bytes), window) }
 	capacity := r.c.net.hostRate() / 8 // bytes per second
-	time := func(v float64) any {
-		if r.fct.Count == 0 {
-			return nil
-		}
-		return dag.Time(math.Round(v))
-	}
+	time := func(v float64) any { return timeOf(&r.fct, v) }
 	lost := float64(r.dropped.flows + r.queued.flows)
-	return sim.Values{
+	values := sim.Values{
 		{Name: "window_from_ps", Value: r.from}, {Name: "window_until_ps", Value: r.until},
 		{Name: "arrived_flows", Value: r.arrived.flows}, {Name: "completed_flows", Value: r.completed.flows},
 		{Name: "dropped_flows", Value: r.dropped.flows}, {Name: "queued_flows", Value: r.queued.flows},
@@ -169,6 +236,18 @@ func (r *flowsReport) kpis() sim.Values {
 		{Name: "throughput_frac", Value: share(float64(r.completed.bytes), float64(r.arrived.bytes))},
 		{Name: "t_score", Value: r.tScore(window, capacity)},
 	}
+	if r.c.jobs == nil {
+		return values
+	}
+	j := &r.jobs
+	jct := func(v float64) any { return timeOf(&j.jct, v) }
+	return append(values, sim.Values{
+		{Name: "arrived_jobs", Value: j.arrived}, {Name: "completed_jobs", Value: j.completed},
+		{Name: "dropped_jobs", Value: j.dropped}, {Name: "running_jobs", Value: j.running},
+		{Name: "mean_jct_ps", Value: jct(j.jct.Mean)}, {Name: "p99_jct_ps", Value: jct(j.jct.P99)},
+		{Name: "max_jct_ps", Value: jct(j.jct.Max)}, {Name: "sd_jct_ps", Value: jct(j.deviation)},
+		{Name: "jobs_dropped", Value: share(float64(j.dropped+j.running), float64(j.arrived))},
+	}...)
 }
 
 // tScore returns TrafPy's score of a run, or nil if it is undefined. The capacity of a host link is that of both
@@ -210,10 +289,13 @@ func (r *flowsReport) addSections(result *sim.Result, curves bool) {
 		}
 		add("jain_fairness_of_flow_throughput", r.jain)
 	}
+	if r.jobs.jct.Count > 0 {
+		add("jct_ps", r.jobs.jct.JSON("", picoseconds, distributionMembers...))
+	}
 	if len(r.c.flows.op) > listedFlows {
 		add("flows_not_listed", len(r.c.flows.op))
 	} else {
-		add("flows", r.flowTable())
+		add("flows", r.flowTable(nil))
 	}
 	if curves {
 		add("network", topology.NewFigure(r.c.net.topology, r.traffic()))
@@ -245,6 +327,16 @@ func (r *flowsReport) rows(kpis sim.Values) (rows []sim.Row) {
 		row("throughput", "%.4g Gb/s, %.4g of the arrived bytes", number("throughput_bytes_per_s")*8e-9,
 			number("throughput_frac"))
 	}
+	if j := &r.jobs; r.c.jobs != nil {
+		row("jobs", "%d arrived, %d completed, %d dropped, %d running at the end", j.arrived, j.completed, j.dropped,
+			j.running)
+		if d := j.jct; d.Count > 0 {
+			row("JCT", "mean %v, p99 %v, max %v, sd %v", time(d.Mean), time(d.P99), time(d.Max), time(j.deviation))
+		}
+		if j.arrived > 0 {
+			row("jobs dropped", "%.4g of the jobs, with those running at the end", number("jobs_dropped"))
+		}
+	}
 	if score, known := kpis.Get("t_score").(float64); known {
 		row("T-score", "%.6g", score)
 	}
@@ -263,9 +355,43 @@ func (r *flowsReport) incomplete() (lines []string) {
 	return lines
 }
 
-// flowTable lists all flows by arrival.
-func (r *flowsReport) flowTable() *sim.Table {
+// jobTable lists the job graphs by number. Those that did not arrive before the end of the run have no fate.
+func (r *flowsReport) jobTable() *sim.Table {
+	t := &sim.Table{Columns: []string{"job", "name", "ops", "edges", "data_edges", "bytes", "start_ps", "jct_ps",
+		"fate"}}
+	for number := range r.c.jobs.jobs {
+		job := &r.c.jobs.jobs[number]
+		data, bytes := int64(0), uint64(0)
+		for n := range job.Edges {
+			if e := &job.Edges[n]; !e.Control {
+				data, bytes = data+1, bytes+uint64(e.Bytes)
+			}
+		}
+		fate, took := r.jobFate(number)
+		t.Begin()
+		t.Int(int64(number))
+		t.Text(job.Name)
+		t.Int(int64(job.Ops))
+		t.Int(int64(len(job.Edges)))
+		t.Int(data)
+		t.Uint(bytes)
+		t.Int(int64(job.Arrival))
+		if fate == "completed" {
+			t.Int(int64(took))
+		} else {
+			t.Null()
+		}
+		t.TextOrNull(fate)
+	}
+	return t
+}
+
+// flowTable lists all flows by arrival, with their labels unless l is nil.
+func (r *flowsReport) flowTable(l *measure.Labels) *sim.Table {
 	t := &sim.Table{Columns: []string{"flow", "src", "dst", "bytes", "start_ps", "fct_ps", "ideal_ps", "fate"}}
+	if l != nil {
+		t.Columns = append(t.Columns, measure.LabelColumns...)
+	}
 	f := &r.c.flows
 	for i := range f.op {
 		op := &r.c.program.Ops[f.op[i]]
@@ -286,6 +412,7 @@ func (r *flowsReport) flowTable() *sim.Table {
 		default:
 			t.Text("completed")
 		}
+		l.Append(t, r.c.program, f.op[i])
 	}
 	return t
 }

@@ -71,6 +71,12 @@ func runOn(t testing.TB, trace *dag.Trace, params ...string) (d document) {
 	if err != nil {
 		t.Fatalf("%v: %v", params, err)
 	}
+	return documentOf(t, result)
+}
+
+// documentOf returns the JSON object of a result.
+func documentOf(t testing.TB, result *sim.Result) (d document) {
+	t.Helper()
 	var out bytes.Buffer
 	if err := result.WriteJSON(&out); err != nil {
 		t.Fatal(err)

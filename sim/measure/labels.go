@@ -1,4 +1,4 @@
-package packet
+package measure
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// labels are the jobs, classes and names of the sends of a trace.
-type labels struct {
+// Labels are the jobs, classes and names of the sends of a trace.
+type Labels struct {
 	jobs  []string // names by number; nil: the trace is a single job
 	ranks []rankLabels
 }
@@ -25,14 +25,14 @@ type rankLabels struct {
 // labelSource is a source that records the labels of the ops read.
 type labelSource struct {
 	dag.Source
-	labels *labels
+	labels *Labels
 	texts  bool // classes and names too
 }
 
-// newLabels returns the labels of a trace and the source that fills them as the trace is compiled. texts selects
+// NewLabels returns the labels of a trace and the source that fills them as the trace is compiled. texts selects
 // classes and names too.
-func newLabels(s dag.Source, h *dag.Header, texts bool) (*labels, dag.Source) {
-	l := &labels{jobs: h.Jobs, ranks: make([]rankLabels, h.Ranks)}
+func NewLabels(s dag.Source, h *dag.Header, texts bool) (*Labels, dag.Source) {
+	l := &Labels{jobs: h.Jobs, ranks: make([]rankLabels, h.Ranks)}
 	return l, &labelSource{s, l, texts}
 }
 
@@ -79,8 +79,8 @@ func (l *rankLabels) record(r *dag.Rank, jobs int, texts bool) error {
 	return nil
 }
 
-// of returns the labels of a message's send. The job is -1 if the trace is a single job.
-func (l *labels) of(p *sim.Program, message uint32) (job int32, class, name string) {
+// Of returns the labels of a message's send. The job is -1 if the trace is a single job.
+func (l *Labels) Of(p *sim.Program, message uint32) (job int32, class, name string) {
 	op := p.Index(message)
 	r := &l.ranks[p.Ops[message].Rank]
 	if job = r.job.At(op); l.jobs == nil {
@@ -89,7 +89,25 @@ func (l *labels) of(p *sim.Program, message uint32) (job int32, class, name stri
 	return job, r.class.At(op), r.name.At(op)
 }
 
-// jobName returns the name of a job, or #N for a job N without a name.
-func (l *labels) jobName(job int32) string {
+// JobName returns the name of a job, or #N for a job N without a name.
+func (l *Labels) JobName(job int32) string {
 	return cmp.Or(l.jobs[job], fmt.Sprintf("#%d", job))
+}
+
+// LabelColumns are the columns that [Labels.Append] fills.
+var LabelColumns = []string{"job", "class", "name"}
+
+// Append appends the labels of a message to the row of a table; none if l is nil.
+func (l *Labels) Append(t *sim.Table, p *sim.Program, message uint32) {
+	if l == nil {
+		return
+	}
+	job, class, name := l.Of(p, message)
+	if job >= 0 {
+		t.Text(l.JobName(job))
+	} else {
+		t.Null()
+	}
+	t.TextOrNull(class)
+	t.TextOrNull(name)
 }
