@@ -1,10 +1,16 @@
 package matrix
 
 import (
+	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/jobgraph"
+	"github.com/tracedag/tracedag/internal/golden"
 )
 
 // jobParams returns a workload of jobs of a preset.
@@ -173,4 +179,43 @@ func TestJobErrors(t *testing.T) {
 			t.Errorf("error %v, expected %q", err, want)
 		}
 	}
+}
+
+// TestJobsGolden lists all ops of a small trace in each form.
+func TestJobsGolden(t *testing.T) {
+	p := jobParams(t, "tensorflow")
+	p.Nodes, p.Racks, p.Jobs, p.Threshold = 3, 0, 2, 1
+	p.Ops = Values{Distribution: mustParse(ParseDistribution("uniform:min=2,max=4"))}
+	p.AutoCorrect = true
+	jobs, _, err := NewJobs(p, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for number, control := range controls {
+		trace, err := jobgraph.Trace(t.Context(), p.Nodes, jobs, jobgraph.Control(number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "control %s, jobs %q\n", control, trace.Jobs)
+		for rank, r := range trace.Ranks {
+			for i := range r.Len() {
+				op := r.Op(i)
+				fmt.Fprintf(&text, "%d.%d job %d: ", rank, i, op.Job)
+				if op.Kind == dag.Calc {
+					fmt.Fprintf(&text, "calc %d ps, stream %d", op.Duration, op.Stream)
+				} else {
+					fmt.Fprintf(&text, "%v rank %d, %d bytes, tag %d", op.Kind, op.Peer, op.Bytes, op.Tag)
+				}
+				if op.Release > 0 {
+					fmt.Fprintf(&text, ", at %d ps", op.Release)
+				}
+				for _, off := range r.Deps.Of(i) {
+					fmt.Fprintf(&text, ", after %d.%d", rank, i-int(off))
+				}
+				text.WriteString(strings.TrimRight(" "+op.Attrs, " ") + "\n")
+			}
+		}
+	}
+	golden.Check(t, filepath.Join("testdata", "jobs.txt"), text.String())
 }
