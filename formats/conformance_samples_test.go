@@ -218,6 +218,10 @@ func subjects() []subject {
 		}},
 		{format: "chakrajson", unsound: schedule, ownAttrs: []string{"*"}, samples: []sample{lossy(madeOf(exchange))}},
 		{format: "astratext", samples: []sample{stored("chakra/astratext/testdata", "micro.txt")}},
+		{format: "simai", claims: []string{
+			"HYBRID_TRANSFORMER all_gpus: 9223372036854775807\n1\na -1 1 ALLREDUCE 1 1 NONE 0 1 ALLREDUCE 9 1\n",
+			"HYBRID_TRANSFORMER all_gpus: 1048576\n1\na -1 1 ALLREDUCE 1 1 NONE 0 1 ALLREDUCE 9 1\n",
+		}, samples: []sample{stored("../testdata/simai", "moe.txt")}},
 		{format: "pytorch", unsound: schedule, samples: []sample{inline("trace.0.json", pytorchSample)}},
 		{format: "stg", unsound: schedule, samples: []sample{stored("chakra/stg/testdata", "plain.0.json", "plain.1.json")}},
 		{format: "workloadgraph", unsound: schedule, samples: []sample{inline("graph.json", workloadGraph)}},

@@ -36,7 +36,7 @@ func (f flips) String() string {
 
 // mostSilent is the largest share of silent changes by format, in percent. The store has none; package store tests it.
 var mostSilent = map[string]float64{
-	"goalbin": 9, "goal": 5, "vef": 8, "nsys": 1, "mpi": 7, "chakra": 12, "chakrajson": 2, "astratext": 26,
+	"goalbin": 9, "goal": 5, "vef": 8, "nsys": 1, "mpi": 7, "chakra": 12, "chakrajson": 2, "astratext": 26, "simai": 31,
 	"pytorch": 8, "stg": 16, "workloadgraph": 17, "kineto": 30, "spc": 22, "msr": 24, "blkparse": 9, "fio": 30, "disksim": 25,
 	"mqsim": 31, "blktracer": 17, "trafpy": 20, "trafpycsv": 27, "htsim": 9, "hpcc": 38,
 }

@@ -12,6 +12,7 @@ func FuzzAttributes(f *testing.F) {
 		`{"nccl":{"algo":"ring","proto":"ll","type":4,"channels":[[0,50,10,5]],"in_place":true,"grouped":true}}`,
 		`{"chakra":{"id":7},"io":{},"record":{}}`, `{"htsim":1}`, "[", "failure switch_type AGG switch_id 1 link_id 2",
 		`{"class":"control","edge":[3,0,2]}`,
+		`{"simai":{"gpus":8,"tp":2,"ep":1,"pp":1,"rows":[{"name":"a","fwd":{"ns":5},"ig":{},"wg":{"coll":"allgather"}}]}}`,
 	} {
 		f.Add(text)
 	}
@@ -40,6 +41,11 @@ func FuzzAttributes(f *testing.F) {
 				if err != nil || len(again) != 1 || len(again[0]) != len(one) {
 					t.Errorf("%+v, then %+v, error %v", one, again, err)
 				}
+			}
+		}
+		if s, ok := ParseSimAI(text); ok {
+			if again, ok := ParseSimAI(s.Encode()); !ok || len(again.Rows) != len(s.Rows) {
+				t.Errorf("%+v, then %+v", s, again)
 			}
 		}
 		ParseNodeID(text)

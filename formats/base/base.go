@@ -19,6 +19,7 @@ import (
 	"github.com/tracedag/tracedag/formats/kineto"
 	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/msr"
+	"github.com/tracedag/tracedag/formats/simai"
 	"github.com/tracedag/tracedag/formats/spc"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/trafpy"
@@ -35,6 +36,7 @@ var Formats = format.List{
 	chakra.Format,
 	chakra.JSON,
 	astratext.Format,
+	simai.Format,
 	pytorch.Format,
 	stg.Format,
 	workloadgraph.Format,

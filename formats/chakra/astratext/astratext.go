@@ -27,7 +27,8 @@ var Format = format.Format{
 	Options: Table,
 }
 
-// detect reports whether the first line begins with a kind of workload and the second is a number.
+// detect reports whether the first line begins with a kind of workload and the second is a number. Transformers are
+// workloads of SimAI, which has its own format.
 func detect(head []byte) bool {
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -37,7 +38,7 @@ func detect(head []byte) bool {
 	}
 	_, known := kinds[string(words[0])]
 	_, err := strconv.ParseInt(string(count[0]), 10, 64)
-	return err == nil && (known || unsupported[string(words[0])])
+	return err == nil && (known || unsupported[string(words[0])] && !bytes.HasPrefix(words[0], []byte("HYBRID_TRANS")))
 }
 
 // Limits on the nodes of a text, because a few lines and two flags can request any number.

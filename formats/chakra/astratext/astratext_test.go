@@ -139,7 +139,8 @@ func TestDetect(t *testing.T) {
 	for text, want := range map[string]bool{
 		"DATA\n54\nconv1":                       true,
 		"HYBRID_DLRM\t4\t\t\r\n8\t\t\r\n":       true,
-		"HYBRID_TRANSFORMER x: 4\n96\n":         true,
+		"HYBRID_TRANSFORMER x: 4\n96\n":         false,
+		"HYBRID_CUSTOMIZED\n96\n":               true,
 		"DATA\nlayers\n":                        false,
 		"data\n1\n":                             false,
 		"DATA":                                  false,

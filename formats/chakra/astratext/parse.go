@@ -119,7 +119,8 @@ func (p *parser) parseKind(fields []string) error {
 	kind := fields[0]
 	switch {
 	case unsupported[kind]:
-		return p.fail("a kind that Chakra's converter supports", kind+", which only ASTRA-sim 1.0 supports")
+		return p.fail("a kind that Chakra's converter supports", kind+", which only ASTRA-sim 1.0 supports "+
+			"(transformers: --from simai)")
 	case kinds[kind] == nil:
 		return p.fail("MICRO, DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA, HYBRID_DLRM or HYBRID_DLRM_ENHANCED",
 			quote(kind))
