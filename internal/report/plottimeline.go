@@ -68,7 +68,8 @@ type traceEvent struct {
 }
 
 // TimelineFile returns the report of a timeline in Chromium's Trace Event Format, as simulate --timeline FILE.json
-// writes it. It has a picture of the kind timeline, with arrows for messages of at least the given size in bytes, and no
+// writes it. It has a picture of the kind timeline, with arrows for messages of at least the given size in bytes, and
+// no
 // page.
 func TimelineFile(r io.Reader, least uint64) (*Report, error) {
 	p := &timelineParser{of: &spacetime{least: least}, tracks: make(map[[2]int64]*spanTrack),

@@ -200,7 +200,8 @@ func printComparison(w io.Writer, c *comparison) {
 	}
 	fmt.Fprintf(w, "all\t%s\n", c.Overall.row())
 	if c.MeanAbs != nil {
-		fmt.Fprintf(w, "\nerror of ranks\tmean of absolute values %s, largest %s\n", percent(*c.MeanAbs), percent(*c.MaxAbs))
+		fmt.Fprintf(w, "\nerror of ranks\tmean of absolute values %s, largest %s\n", percent(*c.MeanAbs),
+			percent(*c.MaxAbs))
 	}
 }
 

@@ -77,10 +77,12 @@ func (c *Config) Params() param.Set {
 				"3 also parameters (FSDP)"),
 		param.Bool(&p.Offload, "offload",
 			"keep parameters, gradients and optimizer states in remote memory, with --zero 3"),
-		param.OneOf(&p.Pool, "pool", "parameters in a memory pool of all ranks, with their gradients and optimizer states",
+		param.OneOf(&p.Pool, "pool",
+			"parameters in a memory pool of all ranks, with their gradients and optimizer states",
 			PoolNone, PoolExperts, PoolAll),
-		param.OneOf(&p.PoolGather, "pool-gather", "where pooled parameters are gathered and gradients reduced: network "+
-			"(collectives), switch (the memory's switches)", GatherInNetwork, GatherInSwitch),
+		param.OneOf(&p.PoolGather, "pool-gather",
+			"where pooled parameters are gathered and gradients reduced: network (collectives), switch (the memory's "+
+				"switches)", GatherInNetwork, GatherInSwitch),
 		param.OneOf(&p.Schedule, "schedule", "pipeline schedule", OneFOneB, GPipe, Interleaved),
 		param.Int(&p.VirtualStages, "virtual-stages", "model parts per stage, for --schedule interleaved"),
 		param.OneOf(&p.Recompute, "recompute",
