@@ -164,8 +164,8 @@ var collectives = [numCollectives]dag.Subkind{
 	ReduceScatterBlock: dag.ReduceScatter, Barrier: dag.Barrier,
 }
 
-// collectiveNumber returns the comm_type of a kind of collective, or -1.
-func collectiveNumber(s dag.Subkind) int64 {
+// CollectiveNumber returns the comm_type of a kind of collective, or -1.
+func CollectiveNumber(s dag.Subkind) int64 {
 	for number, subkind := range collectives {
 		if subkind == s {
 			return int64(number)
@@ -224,7 +224,7 @@ func (c column) valueOf(op *dag.Op) int64 {
 	case tagColumn:
 		return op.Tag
 	case collectiveColumn:
-		return collectiveNumber(op.Subkind)
+		return CollectiveNumber(op.Subkind)
 	case dimsColumn:
 		return int64(op.Dims)
 	case priorityColumn:
@@ -371,7 +371,7 @@ func appendUsual(b []byte, op *dag.Op, group string, access attr.MemAccess) []by
 		b = appendNumber(b, sizeName, Int64Val, uint64(op.Bytes))
 		b = appendNumber(b, tagName, Int32Val, uint64(int64(int32(op.Tag))))
 	case dag.Coll:
-		b = appendNumber(b, collectiveName, Int64Val, uint64(collectiveNumber(op.Subkind)))
+		b = appendNumber(b, collectiveName, Int64Val, uint64(CollectiveNumber(op.Subkind)))
 		b = appendNumber(b, sizeName, Int64Val, uint64(op.Bytes))
 		if op.Comm != 0 {
 			b = appendAttr(b, String(groupName, group))

@@ -109,7 +109,7 @@ func check(t *dag.Trace, rank int) error {
 			return wrong(i, "a receive with any tag, which Chakra cannot express")
 		case (kind == dag.Send || kind == dag.Recv) && peer < 0:
 			return wrong(i, "a %v with rank %d", kind, peer)
-		case kind == dag.Coll && collectiveNumber(subkind) < 0:
+		case kind == dag.Coll && CollectiveNumber(subkind) < 0:
 			return wrong(i, "Chakra has no %v (%s); --lower needed sends them as messages", subkind,
 				format.CountOps(countOps(t, kind, subkind)))
 		case kind >= dag.IO:

@@ -27,19 +27,20 @@ type conversion struct {
 	files  []string
 	prefix string
 	passes int
+	host   bool // a trace of the host alone, which only --compat reads as its project does
 }
 
 // own are the conversions in testdata: of inputs made for these tests, by the programs of the projects.
 func own(t *testing.T) []conversion {
 	var all []conversion
 	for _, prefix := range []string{"../stg/testdata/plain", "../stg/testdata/tensors"} {
-		all = append(all, conversion{stg.Format, []string{prefix + ".0.json", prefix + ".1.json"}, prefix, 0})
+		all = append(all, conversion{stg.Format, []string{prefix + ".0.json", prefix + ".1.json"}, prefix, 0, false})
 	}
 	for _, name := range glob(t, "../astratext/testdata/*.txt") {
-		all = append(all, conversion{astratext.Format, []string{name}, strings.TrimSuffix(name, ".txt"), 2})
+		all = append(all, conversion{astratext.Format, []string{name}, strings.TrimSuffix(name, ".txt"), 2, false})
 	}
 	for _, name := range glob(t, "../pytorch/testdata/*.0.json") {
-		all = append(all, conversion{pytorch.Format, []string{name}, strings.TrimSuffix(name, ".0.json"), 0})
+		all = append(all, conversion{pytorch.Format, []string{name}, strings.TrimSuffix(name, ".0.json"), 0, false})
 	}
 	return all
 }
@@ -52,12 +53,12 @@ func foreign(t *testing.T) []conversion {
 		return nil
 	}
 	host := filepath.Join(folder, "chakra/pytorch/host_trace_1.0.2-chakra.0.0.4")
-	all := []conversion{{pytorch.Format, []string{host + ".json"}, host, 0}}
+	all := []conversion{{pytorch.Format, []string{host + ".json"}, host, 0, true}}
 	for _, name := range glob(t, filepath.Join(folder, "chakra/text/*.txt")) {
 		prefix := strings.TrimSuffix(name, ".txt")
-		all = append(all, conversion{astratext.Format, []string{name}, prefix, 1})
+		all = append(all, conversion{astratext.Format, []string{name}, prefix, 1, false})
 		if _, err := os.Stat(prefix + ".3passes.0.et"); err == nil {
-			all = append(all, conversion{astratext.Format, []string{name}, prefix + ".3passes", 3})
+			all = append(all, conversion{astratext.Format, []string{name}, prefix + ".3passes", 3, false})
 		}
 	}
 	return all
@@ -100,7 +101,7 @@ func TestConversions(t *testing.T) {
 					t.Errorf("%s is not detected", name)
 				}
 			}
-			o := format.ReadOptions{Warn: t.Logf, Own: &astratext.Options{Ranks: len(want), Passes: c.passes}}
+			o := format.ReadOptions{Compat: c.host, Warn: t.Logf, Own: &astratext.Options{Ranks: len(want), Passes: c.passes}}
 			trace, err := c.format.Read(inputs, o)
 			if err != nil {
 				t.Fatal(err)

@@ -27,7 +27,9 @@ type File interface {
 const valueShare = 16
 
 // Read reads the object in the input. Its member called list has the nodes and must exist. A member or node of more
-// than a sixteenth of the limit of memory of the context, which may be nil, is an error.
+// than a sixteenth of the limit of memory of the context, which may be nil, is an error. A file that ends early after
+// an
+// element of the list is a [*CutError].
 func Read(ctx context.Context, in *format.Input, list string, f File) error {
 	limit := memory.Limit(ctx)
 	r := &reader{file: in.Name, lines: lines{src: in.Reader, limit: limit}, list: list, parts: f}
@@ -42,7 +44,11 @@ func Read(ctx context.Context, in *format.Input, list string, f File) error {
 	case r.lines.err != nil:
 		return format.FileErrorf(in.Name, "reading: %w", r.lines.err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return Fail(r.file, r.lines.end(), "more JSON", "the end of the file")
+		err := Fail(r.file, r.lines.end(), "more JSON", "the end of the file")
+		if r.elements > 0 {
+			return &CutError{Elements: r.elements, Err: err}
+		}
+		return err
 	}
 	return r.fail("JSON", err.Error())
 }
@@ -53,7 +59,20 @@ type reader struct {
 	dec   *json.Decoder
 	list  string
 	parts File
+
+	elements int64 // of the list that were read
 }
+
+// CutError reports a file that ends within its list, or between the list and its own end.
+type CutError struct {
+	Elements int64 // of the list that were received
+	Err      error
+}
+
+func (e *CutError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of syntax.
+func (e *CutError) Unwrap() error { return e.Err }
 
 // fail returns an error about the next token.
 func (r *reader) fail(expected, found string) error {
@@ -121,6 +140,7 @@ func (r *reader) array() error {
 		if err := r.parts.Node(line, element); err != nil {
 			return err
 		}
+		r.elements++
 	}
 	return r.delim(']', "the end of "+r.list)
 }

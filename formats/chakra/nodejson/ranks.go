@@ -12,7 +12,7 @@ import (
 // ReadRanks reads the file of each rank, several at the same time, and builds a trace of them. The error is that
 // of the lowest rank.
 func ReadRanks(inputs []*format.Input, o format.ReadOptions,
-	readFile func(*format.Input) (chakra.File, error)) (*dag.Trace, error) {
+	readFile func(rank int, in *format.Input) (chakra.File, error)) (*dag.Trace, error) {
 	inputs, err := byRank(inputs)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func ReadRanks(inputs []*format.Input, o format.ReadOptions,
 	files, names := make([]chakra.File, n), make([]string, n)
 	err = par.Each(n, func(i int) (err error) {
 		names[i] = inputs[i].Name
-		files[i], err = readFile(inputs[i])
+		files[i], err = readFile(i, inputs[i])
 		return err
 	})
 	if err != nil {

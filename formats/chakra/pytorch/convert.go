@@ -29,6 +29,10 @@ func (o *op) communicates() bool {
 		(strings.Contains(o.Name, "ncclKernel") || strings.Contains(o.Name, "ncclDevKernel"))
 }
 
+// runsAside reports whether an op is a communication of the host for which a later op waits, so that its thread does
+// not wait for it before.
+func (o *op) runsAside(t *trace) bool { return t.talksOnHost && o.talk != nil && o.talk.waited }
+
 // convert returns the nodes of the trace, in ascending id order.
 func (t *trace) convert() ([]chakra.Node, error) {
 	calls := t.linkCalls()
@@ -63,18 +67,35 @@ func (t *trace) convert() ([]chakra.Node, error) {
 
 // linkCalls finds the caller of each op. It returns the calls of each op, in file order.
 func (t *trace) linkCalls() [][]int {
+	t.findCallers()
 	calls := make([][]int, len(t.ops))
 	for i := range t.ops {
-		o := &t.ops[i]
-		if !o.hasParent {
-			continue
-		}
-		if parent, there := t.byID[o.parentID]; there {
-			o.parent = parent
+		if parent := t.ops[i].parent; parent != none {
 			calls[parent] = append(calls[parent], i)
 		}
 	}
 	return calls
+}
+
+// findCallers finds the caller of each op.
+func (t *trace) findCallers() {
+	for i := range t.ops {
+		if o := &t.ops[i]; o.hasParent {
+			if parent, there := t.byID[o.parentID]; there {
+				o.parent = parent
+			}
+		}
+	}
+}
+
+// byNumber returns the ops in ascending id order, which is that of their calls.
+func (t *trace) byNumber() []int {
+	order := make([]int, len(t.ops))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(t.ops[a].ID, t.ops[b].ID) })
+	return order
 }
 
 // convertOps converts ops to nodes without data dependencies, and returns them in the converter's order. An op on
@@ -122,6 +143,9 @@ func (t *trace) setType(o *op) error {
 		o.Type = chakra.MetadataNode
 		return nil
 	case !o.communicates():
+		if t.talksOnHost {
+			t.setTalk(o)
+		}
 		return nil
 	}
 	o.Type = chakra.CommCollNode
@@ -211,10 +235,13 @@ func (w *walker) walk(root int) error {
 			return w.fail(o.line, "a thread that is not called by another", "node "+strconv.FormatUint(o.ID, 10))
 		}
 		w.visited[i] = true
-		if o.device && !o.isGroup() {
+		if o.device && !o.isGroup() || o.runsAside(w.trace) {
 			w.waitFor(o, last)
 			last = lastOnHost
 		} else {
+			if o.waits {
+				o.addDep(o.waitsFor)
+			}
 			if o.interDep != 0 {
 				o.addDep(o.interDep)
 			}
@@ -233,7 +260,7 @@ func (w *walker) waitFor(o *op, other int) {
 }
 
 func (o *op) addDep(id uint64) {
-	if !slices.Contains(o.DataDeps, id) { // there are at most two
+	if !slices.Contains(o.DataDeps, id) { // there are at most three
 		o.DataDeps = append(o.DataDeps, id)
 	}
 }

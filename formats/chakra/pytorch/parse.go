@@ -22,7 +22,14 @@ type trace struct {
 	ops   []op
 	byID  map[uint64]int // index of each op by id
 
-	syncs int64 // number of converted ops with a sync_dep
+	schema string
+	compat bool  // convert as Chakra's converter does in any case
+	linked bool  // a node has what a linker adds
+	cut    int64 // number of whole nodes of a file that ends early; 0: it does not
+	groups []processGroup
+	syncs  int64 // number of converted ops with a sync_dep
+
+	talksOnHost bool // communication is that of host ops, for lack of kernels
 }
 
 // op is a node of a trace with its converted node.
@@ -37,6 +44,11 @@ type op struct {
 	interDep  uint64 // dependency on another thread; 0: none
 	sync      bool
 	bytes     int64 // of a communication
+	talk      *talk // communication of a host op; nil: none
+	rf        int64 // number of the record function
+	thread    int64 // in the order of first calls
+	waits     bool  // it waits for the communication waitsFor
+	waitsFor  uint64
 	converted bool
 }
 
@@ -47,18 +59,57 @@ type node struct {
 	ID             json.RawMessage `json:"id"`
 	Name           json.RawMessage `json:"name"`
 	Parent         json.RawMessage `json:"ctrl_deps"`
-	Inputs         *tensors        `json:"inputs"`
-	Outputs        *tensors        `json:"outputs"`
+	Inputs         json.RawMessage `json:"inputs"`
+	Outputs        json.RawMessage `json:"outputs"`
 	Exclusive      json.RawMessage `json:"exclusive_dur"`
 	InterThreadDep json.RawMessage `json:"inter_thread_dep"`
 	SyncDep        []any           `json:"sync_dep"`
 	Category       json.RawMessage `json:"cat"`
 	Stream         json.RawMessage `json:"stream"`
 	Group          json.RawMessage `json:"pg_name"`
-	Attrs          []struct {
-		Name  string          `json:"name"`
-		Value json.RawMessage `json:"value"`
-	} `json:"attrs"`
+	Attrs          []attribute     `json:"attrs"`
+	flat
+
+	in, out *tensors
+}
+
+type attribute struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// flat is the members that a node of schema 1.0.1 has in place of attributes and of members of members.
+type flat struct {
+	Caller       json.RawMessage `json:"parent"`
+	RFID         json.RawMessage `json:"rf_id"`
+	FwParent     json.RawMessage `json:"fw_parent"`
+	SeqID        json.RawMessage `json:"seq_id"`
+	Scope        json.RawMessage `json:"scope"`
+	Thread       json.RawMessage `json:"tid"`
+	FwThread     json.RawMessage `json:"fw_tid"`
+	Schema       json.RawMessage `json:"op_schema"`
+	InputShapes  json.RawMessage `json:"input_shapes"`
+	InputTypes   json.RawMessage `json:"input_types"`
+	OutputShapes json.RawMessage `json:"output_shapes"`
+	OutputTypes  json.RawMessage `json:"output_types"`
+}
+
+// nest moves the members of a flat node to their places in later schemas.
+func (n *node) nest() {
+	f := &n.flat
+	n.Parent = f.Caller
+	n.Attrs = nil
+	for i, value := range []json.RawMessage{f.RFID, f.FwParent, f.SeqID, f.Scope, f.Thread, f.FwThread, f.Schema} {
+		if value != nil {
+			name := schemaOfOp
+			if i < len(numbers) {
+				name = numbers[i]
+			}
+			n.Attrs = append(n.Attrs, attribute{name, value})
+		}
+	}
+	n.in = &tensors{n.Inputs, f.InputShapes, f.InputTypes}
+	n.out = &tensors{n.Outputs, f.OutputShapes, f.OutputTypes}
 }
 
 type tensors struct {
@@ -79,8 +130,11 @@ func (t *trace) Member(line int64, name string, value json.RawMessage) error {
 			return t.fail(line, name+" to be a string", nodejson.Show(value))
 		}
 		if name == schemaOfFile && !schemas[s] {
-			return t.fail(line, "one of the schemas 1.0.2-, 1.0.3-, 1.1.0- and 1.1.1-chakra.0.0.4, "+
+			return t.fail(line, "one of the schemas 1.0.1, 1.0.2-, 1.0.3-, 1.0.4-, 1.1.0- and 1.1.1-chakra.0.0.4, "+
 				"and 1.1.1-chakra.1.0.0", nodejson.Show(value))
+		}
+		if name == schemaOfFile {
+			t.schema = s
 		}
 		t.attrs[i] = chakra.String(name, s)
 		return nil
@@ -99,15 +153,21 @@ type member struct {
 	isText bool
 }
 
-const schemaOfFile = "schema"
+const (
+	schemaOfFile = "schema"
+	finish       = "finish_ts" // the last of the members
+)
 
 var members = [...]member{
-	{schemaOfFile, true}, {"pid", false}, {"time", true}, {"start_ts", false}, {"finish_ts", false},
+	{schemaOfFile, true}, {"pid", false}, {"time", true}, {"start_ts", false}, {finish, false},
 }
 
 // metadata returns the metadata at the beginning of a file.
 func (t *trace) metadata() (chakra.Metadata, error) {
 	for i, a := range t.attrs {
+		if a.Name == "" && members[i].name == finish {
+			return chakra.Metadata{Attr: slices.Clone(t.attrs[:i])}, nil // the process ended early
+		}
 		if a.Name == "" {
 			return chakra.Metadata{}, format.FileErrorf(t.file, "expected an object with a member %s", members[i].name)
 		}
@@ -122,6 +182,11 @@ func (t *trace) Node(line int64, value json.RawMessage) error {
 	}
 	var n node
 	if err := json.Unmarshal(value, &n); err != nil {
+		return t.fail(line, "a node", err.Error())
+	}
+	if t.isFlat() {
+		n.nest()
+	} else if err := n.unnest(); err != nil {
 		return t.fail(line, "a node", err.Error())
 	}
 	for _, a := range n.Attrs {
@@ -149,6 +214,22 @@ func (t *trace) Node(line int64, value json.RawMessage) error {
 	t.byID[o.ID] = len(t.ops)
 	t.ops = append(t.ops, o)
 	return nil
+}
+
+// isFlat reports whether the nodes are those of schema 1.0.1.
+func (t *trace) isFlat() bool { return t.schema == "1.0.1" }
+
+// unnest decodes the inputs and outputs.
+func (n *node) unnest() error {
+	if n.Inputs != nil {
+		if err := json.Unmarshal(n.Inputs, &n.in); err != nil {
+			return err
+		}
+	}
+	if n.Outputs == nil {
+		return nil
+	}
+	return json.Unmarshal(n.Outputs, &n.out)
 }
 
 func (t *trace) fail(line int64, expected, found string) error {
@@ -189,11 +270,21 @@ func (p *opReader) read(o *op, n *node) {
 		o.group, ok = nodejson.String(n.Group)
 		p.check(ok, "pg_name", "a string", n.Group)
 	}
-	o.Inputs = p.io("inputs", n.Inputs)
-	o.Outputs = p.io("outputs", n.Outputs)
+	o.Inputs = p.io("inputs", n.in)
+	o.Outputs = p.io("outputs", n.out)
 	p.attrs(o, n)
 	if p.err == nil && o.communicates() {
-		o.bytes = p.bytes(n.Inputs)
+		o.bytes = p.bytes(n.in)
+	}
+	if p.err != nil {
+		return
+	}
+	p.linked = p.linked || o.device || n.Exclusive != nil
+	if o.isGroup() {
+		p.groups = append(p.groups, declared(n.in)...)
+	}
+	if !o.device {
+		o.talk = p.talk(o, n)
 	}
 }
 
@@ -251,7 +342,10 @@ func (p *opReader) io(member string, t *tensors) *chakra.IOInfo {
 // The attributes of every node, in the order of writing.
 var numbers = [...]string{"rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid"}
 
-const schemaOfOp = "op_schema"
+const (
+	schemaOfOp = "op_schema"
+	onHost     = "is_cpu_op"
+)
 
 // attrs reads the attributes of a node of any type.
 func (p *opReader) attrs(o *op, n *node) {
@@ -272,10 +366,16 @@ func (p *opReader) attrs(o *op, n *node) {
 		v, ok := nodejson.Int(values[i])
 		p.check(ok, "the attribute "+name, "an integer", values[i])
 		o.Attr = append(o.Attr, chakra.Int64(name, v))
+		switch name {
+		case "rf_id":
+			o.rf = v
+		case "tid":
+			o.thread = v
+		}
 	}
 	s, ok := nodejson.String(schema)
 	p.check(ok, "the attribute "+schemaOfOp, "a string", schema)
-	o.Attr = append(o.Attr, chakra.String(schemaOfOp, s), chakra.Bool("is_cpu_op", !o.device))
+	o.Attr = append(o.Attr, chakra.String(schemaOfOp, s), chakra.Bool(onHost, !o.device))
 	stream, ok := int64(0), true
 	if n.Stream != nil {
 		if isNull(n.Stream) {
@@ -314,14 +414,24 @@ func (p *opReader) bytes(inputs *tensors) int64 {
 // sum adds the size of a tensor: a list whose fourth element is the number of elements and whose fifth is the size
 // of an element in bytes.
 func (p *opReader) sum(total int64, tensor json.RawMessage) int64 {
-	var parts []json.RawMessage
-	if json.Unmarshal(tensor, &parts) == nil && len(parts) >= 5 {
-		elements, ok1 := nodejson.Uint(parts[3])
-		size, ok2 := nodejson.Uint(parts[4])
-		if ok1 && ok2 && (elements == 0 || size <= uint64(math.MaxInt64-total)/elements) {
-			return total + int64(elements*size)
-		}
+	n, ok := tensorSize(tensor)
+	if ok && n <= math.MaxInt64-total {
+		return total + n
 	}
 	p.check(false, "a tensor", "a list with numbers of elements and bytes", tensor)
 	return total
+}
+
+// tensorSize returns the bytes of a tensor.
+func tensorSize(tensor json.RawMessage) (n int64, ok bool) {
+	var parts []json.RawMessage
+	if json.Unmarshal(tensor, &parts) != nil || len(parts) < 5 {
+		return 0, false
+	}
+	elements, ok1 := nodejson.Uint(parts[3])
+	size, ok2 := nodejson.Uint(parts[4])
+	if !ok1 || !ok2 || elements != 0 && size > math.MaxInt64/elements {
+		return 0, false
+	}
+	return int64(elements * size), true
 }

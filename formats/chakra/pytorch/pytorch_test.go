@@ -122,7 +122,7 @@ func checkError(t *testing.T, text, want string) {
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"[": `p.json:1: expected an object, found "["`,
-		"\n" + `{"schema": "1.0.1", "nodes": [{}]}`: "p.json:2: expected one of the schemas 1.0.2-",
+		"\n" + `{"schema": "1.0.0", "nodes": [{}]}`: "p.json:2: expected one of the schemas 1.0.1, 1.0.2-",
 		`{"pid": "1", "nodes": []}`:                 `p.json:1: expected pid to be an integer, found "1"`,
 		`{"time": 1, "nodes": []}`:                  "p.json:1: expected time to be a string, found 1",
 		`{"schema": "1.1.1-chakra.0.0.4"}`:          "p.json:1: expected a list called nodes",

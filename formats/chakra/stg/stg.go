@@ -37,7 +37,7 @@ func detect(head []byte) bool {
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	return nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
+	return nodejson.ReadRanks(inputs, o, func(_ int, in *format.Input) (chakra.File, error) {
 		g := &graph{file: in.Name}
 		g.result.Metadata.Attr = []chakra.Attr{chakra.String("schema", "symbolic_tensor_network")}
 		err := nodejson.Read(o.Context, in, "nodes", g)

@@ -32,7 +32,7 @@ const list = "workload_graph"
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	var unknown atomic.Int64
-	t, err := nodejson.ReadRanks(inputs, o, func(in *format.Input) (chakra.File, error) {
+	t, err := nodejson.ReadRanks(inputs, o, func(_ int, in *format.Input) (chakra.File, error) {
 		g := &graph{file: in.Name}
 		err := nodejson.Read(o.Context, in, list, g)
 		unknown.Add(g.unknown)
