@@ -13,6 +13,7 @@ type metadata struct {
 	base        int64 // nanoseconds to add to every time
 	host        string
 	groups      []processGroup
+	mtia        bool // devices are MTIA
 }
 
 // processGroup is a process group that the file describes.
@@ -46,6 +47,8 @@ func (m *metadata) set(name string, value []byte) {
 				m.world = v
 			case string(name) == "pg_config":
 				m.setGroups(value)
+			case string(name) == "backend":
+				m.mtia = bytes.Contains(value, []byte("mtia:hccl"))
 			}
 			return true
 		})

@@ -47,6 +47,9 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 	p.name = in.Name
 	p.meta = metadata{rank: -1, world: -1}
 	p.category.is = catUndefined
+	if o.reference {
+		p.reference = new(Reference)
+	}
 	p.streamOf = make(map[deviceStream]int32)
 	p.w = window{r: in.Reader, most: int(min(64<<20, max(windowSize, memory.Limit(o.ctx)/eventShare)))}
 	err := p.file()
@@ -61,6 +64,10 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 		return nil, format.InFile(in.Name, err)
 	}
 	r := p.recording
+	if r.reference != nil {
+		r.reference.finish()
+		r.reference.MTIA = r.meta.mtia
+	}
 	return &r, nil
 }
 
@@ -374,6 +381,11 @@ func (p *parser) content(s span) []byte { return unquote(p.l.of(s)) }
 
 // keep keeps what the trace needs of the event.
 func (p *parser) keep() error {
+	if p.reference != nil {
+		if err := p.row(); err != nil {
+			return err
+		}
+	}
 	e := &p.e
 	if phase := p.content(e.phase); len(phase) != 1 || phase[0] != 'X' {
 		return nil

@@ -49,6 +49,8 @@ type readOptions struct {
 	own      *Options
 	steps    []string
 	keepHost bool
+
+	reference bool // read what HolisticTraceAnalysis counts
 }
 
 // read reads a trace. It processes files in parallel.

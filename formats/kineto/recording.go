@@ -30,6 +30,7 @@ type recording struct {
 	operators []operator
 	onHost    map[int64]int32 // annotation of each op that communicates, of recordings without devices
 	runsOps   bool            // there are device ops, so that operators are not kept
+	reference *Reference      // nil: not needed
 
 	damage  damage
 	dropped droppedEvents

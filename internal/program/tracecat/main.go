@@ -17,7 +17,7 @@ import (
 
 // view is the output that the flags select.
 type view struct {
-	ops, matrix, check, stats, diff, json, csv, digest, verifies bool
+	ops, matrix, check, stats, gpu, diff, json, csv, digest, verifies bool
 
 	outputs report.Outputs // page and pictures
 
@@ -70,6 +70,8 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 			switch {
 			case v.diff:
 				return v.compare(p, names, read)
+			case v.gpu:
+				return v.showGPU(p, names[0], read)
 			case v.digest:
 				return v.printDigests(p, names, read)
 			case v.verifies:
@@ -94,6 +96,7 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&v.stats, "stats", false, "print all statistics")
+	flags.BoolVar(&v.gpu, "gpu", false, "print statistics of a GPU trace; with --compat, those of HTA")
 	flags.BoolVar(&v.ops, "ops", false, "list the ops")
 	flags.BoolVar(&v.matrix, "matrix", false, "list messages and bytes by pair of ranks")
 	flags.BoolVar(&v.check, "check", false, "list errors that keep the trace from completing")
@@ -123,8 +126,9 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	flags.BoolVar(&v.repair, "repair", false, "--verify first finishes or undoes an interrupted publication")
 	manual.InTopic(cmd, "quick", "sets")
 	manual.InTopic(cmd, "repair", "sets")
+	manual.InTopic(cmd, "gpu", "gpu")
 	v.terminal.register(cmd)
-	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "diff", "csv", "digest", "verify")
+	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "gpu", "diff", "csv", "digest", "verify")
 	for _, name := range []string{"csv", "digest", "verify"} {
 		cmd.MarkFlagsMutuallyExclusive("json", name)
 	}
@@ -133,6 +137,8 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 		File: "docs/reference/plots.md"})
 	manual.Topic(cmd, manual.Group{Owner: "sets", Title: "published sets", Page: setsPage,
 		File: "docs/reference/datasets.md"})
+	manual.Topic(cmd, manual.Group{Owner: "gpu", Title: "statistics of GPU traces", Page: gpuPage,
+		File: "docs/reference/gpustats.md"})
 	read.Register(p, cmd)
 	p.AddFormats(cmd)
 	return cmd
@@ -158,6 +164,9 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	if err := v.checkReport(p, files); err != nil {
 		return err
 	}
+	if v.gpu && v.outputs.Any() {
+		return cli.Usagef("--gpu prints statistics only: omit --report and --plot")
+	}
 	if (v.quick || v.repair) && !v.verifies {
 		return cli.Usagef("--quick and --repair need --verify")
 	}
@@ -165,7 +174,7 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 		return cli.Usagef("--diff compares two traces, found %d", files)
 	}
 	if files > 1 {
-		for _, name := range [...]string{"ops", "matrix", "check", "stats"} {
+		for _, name := range [...]string{"ops", "matrix", "check", "stats", "gpu"} {
 			if cmd.Flags().Changed(name) {
 				return cli.Usagef("--%s reads one trace, found %d files", name, files)
 			}

@@ -182,7 +182,7 @@ func TestUsage(t *testing.T) {
 		"--rank 1":                {2, "--rank needs --ops"},
 		"--head 1":                {2, "--head needs --ops, --matrix, --check, --verify or the folder of a set"},
 		"--ops --head -1":         {2, "--head: expected 0 or more, found -1"},
-		"--ops --matrix":          {2, "if any flags in the group [ops matrix check stats diff csv digest verify] are set"},
+		"--ops --matrix":          {2, "if any flags in the group [ops matrix check stats gpu diff csv digest verify] are set"},
 		"--ops --rank x":          {2, "expected numbers such as 3 or 0-7,12"},
 		"--ops --rank 2-1":        {2, "expected numbers such as 3 or 0-7,12"},
 		"--ops --rank -1":         {2, "expected numbers such as 3 or 0-7,12"},

@@ -1,0 +1,267 @@
+package gpustats
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/kineto"
+)
+
+// expected is what an independent program computed of a set.
+type expected struct {
+	Ranks []struct {
+		File  string
+		Exact map[string]*int64 `json:"exact_ps"`
+		HTA   *struct {
+			Temporal map[string]float64
+			Overlap  struct {
+				Communication, Overlapped float64
+				Pctg                      *float64
+			}
+			Idle   map[string]map[string]float64
+			Types  map[string]float64 `json:"kernel_types"`
+			Queues map[string]struct {
+				Count                              int
+				Mean, Std, Min, P25, P50, P75, Max float64
+			} `json:"queue"`
+			Kernels map[string]struct {
+				Names, Events int
+				Sum           float64
+				Top           [][]any
+			}
+		}
+	}
+}
+
+func readFile(t testing.TB, path string) *format.Input {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.HasPrefix(content, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content, err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &format.Input{Name: path, Reader: bytes.NewReader(content)}
+}
+
+func micros(t dag.Time) float64 { return float64(t) / 1e6 }
+
+func percent(part, whole dag.Time) float64 {
+	return math.RoundToEven(100*float64(part)/float64(whole)*100) / 100
+}
+
+func TestVectors(t *testing.T) {
+	root := os.Getenv("TRACEDAG_VECTORS")
+	if root == "" {
+		t.Skip("TRACEDAG_VECTORS is not set")
+	}
+	sets, err := filepath.Glob(filepath.Join(root, "kineto", "*", "expected.json"))
+	if err != nil || len(sets) == 0 {
+		t.Fatal("no sets: ", err)
+	}
+	for _, set := range sets {
+		t.Run(filepath.Base(filepath.Dir(set)), func(t *testing.T) { checkSet(t, set) })
+	}
+}
+
+func checkSet(t *testing.T, set string) {
+	content, err := os.ReadFile(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want expected
+	if err := json.Unmarshal(content, &want); err != nil {
+		t.Fatal(err)
+	}
+	var inputs []*format.Input
+	for _, r := range want.Ranks {
+		inputs = append(inputs, readFile(t, filepath.Join(filepath.Dir(set), r.File)))
+	}
+	profiles, err := kineto.ReadProfiles(inputs, format.ReadOptions{Warn: func(string, ...any) {}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := Compute(profiles, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hta, err := Compute(profiles, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.Ranks {
+		w := &want.Ranks[i]
+		if base := filepath.Base(exact.Ranks[i].File); base != w.File {
+			t.Fatalf("rank %d is %s, expected %s", i, base, w.File)
+		}
+		checkExact(t, &exact.Ranks[i], w.Exact)
+		r := &hta.Ranks[i]
+		if w.HTA == nil {
+			if r.Busy != 0 || len(r.Streams) > 0 {
+				t.Errorf("%s: expected no ops, found %v", w.File, r)
+			}
+			continue
+		}
+		got := map[string]float64{"idle": micros(r.Idle), "compute": micros(r.Compute),
+			"non_compute": micros(r.NonCompute), "kernel_time": micros(r.KernelTime),
+			"idle_pctg": percent(r.Idle, r.KernelTime), "compute_pctg": percent(r.Compute, r.KernelTime),
+			"non_compute_pctg": percent(r.NonCompute, r.KernelTime)}
+		checkMap(t, w.File, got, w.HTA.Temporal)
+		o := w.HTA.Overlap
+		if micros(r.Communication) != o.Communication || micros(r.Overlapped) != o.Overlapped {
+			t.Errorf("%s: overlap: expected %v, found %v of %v", w.File, o, r.Overlapped, r.Communication)
+		}
+		if o.Pctg != nil && math.Abs(percent(r.Overlapped, r.Communication)-*o.Pctg) > 1e-9 {
+			t.Errorf("%s: overlap: expected %v %%, found %v", w.File, *o.Pctg, percent(r.Overlapped, r.Communication))
+		}
+		got = make(map[string]float64)
+		for _, x := range r.Types {
+			got[x.Name] = micros(x.Time)
+		}
+		checkMap(t, w.File, got, w.HTA.Types)
+		if len(r.Streams) != len(w.HTA.Idle) {
+			t.Errorf("%s: expected %d streams, found %d", w.File, len(w.HTA.Idle), len(r.Streams))
+		}
+		for _, s := range r.Streams {
+			got := map[string]float64{"host_wait": micros(s.HostWait), "kernel_wait": micros(s.KernelWait),
+				"other": micros(s.Other)}
+			checkMap(t, fmt.Sprint(w.File, " stream ", s.Stream), got, w.HTA.Idle[fmt.Sprint(s.Stream)])
+		}
+		if len(r.Queues) != len(w.HTA.Queues) {
+			t.Errorf("%s: expected %d queues, found %d", w.File, len(w.HTA.Queues), len(r.Queues))
+		}
+		for _, q := range r.Queues {
+			x := w.HTA.Queues[fmt.Sprint(q.Stream)]
+			if q.Count != x.Count || math.Abs(q.Mean-x.Mean) > 5.1e-5 || math.Abs(q.Std-x.Std) > 5.1e-5 ||
+				q.Min != x.Min || q.P25 != x.P25 || q.P50 != x.P50 || q.P75 != x.P75 || q.Max != x.Max {
+				t.Errorf("%s: queue: expected %v, found %v", w.File, x, q)
+			}
+		}
+	}
+}
+
+// checkMap compares values; absent ones are 0.
+func checkMap(t *testing.T, where string, got, want map[string]float64) {
+	t.Helper()
+	for name, v := range want {
+		if math.Abs(got[name]-v) > 1e-9 {
+			t.Errorf("%s: %s: expected %v, found %v", where, name, v, got[name])
+		}
+	}
+	for name, v := range got {
+		if _, ok := want[name]; !ok && v != 0 {
+			t.Errorf("%s: unexpected %s: %v", where, name, v)
+		}
+	}
+}
+
+func checkExact(t *testing.T, r *Rank, want map[string]*int64) {
+	t.Helper()
+	for name, v := range map[string]dag.Time{"first": r.First, "last": r.Last, "busy": r.Busy, "idle": r.Idle,
+		"compute": r.Compute, "communication": r.Communication, "memory": r.Memory,
+		"comm_overlapped_by_compute": r.Overlapped, "comm_exposed": r.Exposed} {
+		if w := want[name]; w == nil && v != 0 || w != nil && dag.Time(*w) != v {
+			t.Errorf("%s: exact %s: expected %v, found %d", r.File, name, w, v)
+		}
+	}
+}
+
+// FuzzCompute computes statistics of any file.
+func FuzzCompute(f *testing.F) {
+	for _, name := range []string{"rank0.json", "rank1.json"} {
+		content, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "kineto", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	f.Add([]byte(`[{"ph":"X","cat":"kernel","name":"k","ts":1.5,"dur":0.1,"args":{"stream":0,"correlation":0}}]`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		in := &format.Input{Name: "rank0.json", Reader: bytes.NewReader(content)}
+		profiles, err := kineto.ReadProfiles([]*format.Input{in},
+			format.ReadOptions{Warn: func(string, ...any) {}}, true)
+		if err != nil {
+			return
+		}
+		for _, reference := range []bool{false, true} {
+			s, err := Compute(profiles, reference)
+			if err != nil {
+				continue
+			}
+			for _, r := range s.Ranks {
+				if !reference && (r.Idle < 0 || r.Exposed < 0 || r.NonCompute < 0) {
+					t.Errorf("negative times: %+v", r)
+				}
+			}
+		}
+	})
+}
+
+// TestUnion compares unions and types with a count of each unit of time.
+func TestUnion(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		const units = 64
+		var of [kinds]union
+		var runs [units]int
+		for k := range of {
+			var list []interval
+			for range random.IntN(8) {
+				start := dag.Time(random.IntN(units))
+				list = append(list, interval{start, start + dag.Time(random.IntN(units-int(start)))})
+			}
+			for at := dag.Time(0); at < units; at++ {
+				for _, i := range list {
+					if i.start == at {
+						of[k].add(i.start, i.end)
+					}
+					if i.start <= at && at < i.end {
+						runs[at] |= 1 << k
+					}
+				}
+			}
+		}
+		var want types
+		var lengths [kinds]dag.Time
+		common := dag.Time(0)
+		for _, set := range runs {
+			if set > 0 {
+				want[set]++
+			}
+			for k := range lengths {
+				lengths[k] += dag.Time(set >> k & 1)
+			}
+			if set&3 == 3 {
+				common++
+			}
+		}
+		if got := typesOf(&of); got != want {
+			t.Fatalf("types: expected %v, found %v", want, got)
+		}
+		for k := range of {
+			if got := of[k].length(); got != lengths[k] {
+				t.Fatalf("length: expected %d, found %d", lengths[k], got)
+			}
+		}
+		if got := of[0].common(&of[1]); got != common {
+			t.Fatalf("common: expected %d, found %d", common, got)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// This file selects what HTA counts.
+
+package gpustats
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/kineto"
+)
+
+// kindOf returns the kind of a row by its name, by the patterns of HTA.
+func kindOf(name string) kind {
+	begins := func(prefixes ...string) bool {
+		for _, p := range prefixes {
+			if strings.HasPrefix(name, p) {
+				return true
+			}
+		}
+		return false
+	}
+	contains := func(part string) bool { return strings.Contains(name, part) }
+	switch {
+	case begins("nccl", "hip", "hccl") || contains("ncclKernel"):
+		return communication
+	case begins("Memcpy", "Memset", "dma"):
+		return memory
+	case contains("Memcpy"), contains("Memset"), contains("dma"), contains("Sync"),
+		begins("Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe", "cpum_exe_subgraph",
+			"collective_subgraph_execution"),
+		begins("cuda") && contains("LaunchKernel"):
+		return other
+	}
+	return computation
+}
+
+// launchCalls are the calls that launch, by HTA.
+var launchCalls = map[string]bool{
+	"cudaLaunchKernel": true, "cudaLaunchKernelExC": true, "cuLaunchKernel": true, "cuLaunchKernelEx": true,
+	"cudaMemcpyAsync": true, "cudaMemsetAsync": true, "hipLaunchKernel": true, "hipExtModuleLaunchKernel": true,
+	"hipMemsetAsync": true, "hipMemcpyAsync": true, "hipMemcpyWithStream": true,
+	"runFunction - job_prep_and_submit_for_execution": true,
+}
+
+// most returns how many copies of its events HTA may make of a file. Real traces have two events of the host per
+// correlation at most.
+func most(f *kineto.Reference) int { return 64*len(f.Rows) + 1<<20 }
+
+var errTooMany = errors.New("expected a few events per correlation, found too many for --compat; omit it")
+
+// linked is the rows with a correlation.
+type linked struct {
+	lastHost   int // last row of the host; -1: none
+	lastDevice int
+	kept       int // rows of the host that are kept
+	launches   int // of them: launches
+	places     []place
+}
+
+// referenceRows returns the rows that HTA keeps, as indices: without those of the last step if there are several.
+// A row of a device is kept once for each row of the host with its correlation.
+func referenceRows(f *kineto.Reference, steps bool, of map[int64]*linked) ([]int, error) {
+	var rows []int
+	keeps := func(r *kineto.Row) bool { return !r.OnDevice && r.Start < f.LastStep }
+	all := !steps || !f.HasHost
+	bare := 0
+	if f.FirstBare < f.LastStep {
+		bare = 1
+	}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		n := 1
+		if !all && r.OnDevice {
+			n = bare
+			if l := of[r.Correlation]; l != nil {
+				n = l.kept
+			}
+		} else if !all && !keeps(r) {
+			n = 0
+		}
+		if len(rows)+n > most(f) {
+			return nil, errTooMany
+		}
+		for range n {
+			rows = append(rows, i)
+		}
+	}
+	return rows, nil
+}
+
+// referenceItems returns the rows of a file that count as ops, and the changes of queues.
+func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []change, err error) {
+	of := make(map[int64]*linked)
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		if r.Correlation == -1 {
+			continue
+		}
+		l := of[r.Correlation]
+		if l == nil {
+			l = &linked{lastHost: -1, lastDevice: -1}
+			of[r.Correlation] = l
+		}
+		if r.OnDevice {
+			l.lastDevice = i
+			continue
+		}
+		l.lastHost = i
+		if r.Start < f.LastStep {
+			l.kept++
+		}
+	}
+	rows, err := referenceRows(f, steps, of)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept := make([]bool, len(f.Rows))
+	for _, i := range rows {
+		kept[i] = true
+	}
+	first := -1 // event 0
+	if len(f.Rows) > 0 && f.Rows[0].Index == 0 && kept[0] {
+		first = 0
+	}
+	for _, i := range rows {
+		r := &f.Rows[i]
+		if r.Stream == -1 {
+			continue
+		}
+		x := item{start: r.Start, end: r.End, place: place{0, r.Stream}, kind: kindOf(r.Name), idles: r.Runs}
+		x.launch, x.launched = launchOf(f, r, of[r.Correlation], kept, first)
+		items = append(items, x)
+		if l := of[r.Correlation]; l != nil {
+			l.places = append(l.places, x.place)
+		}
+	}
+	for _, i := range rows {
+		r := &f.Rows[i]
+		if r.Correlation < 0 || !launchCalls[r.Name] {
+			continue
+		}
+		l := of[r.Correlation]
+		l.launches++
+		if len(changes)+len(l.places) > most(f) {
+			return nil, nil, errTooMany
+		}
+		for _, at := range l.places {
+			changes = append(changes, change{r.Start, 1, at})
+		}
+	}
+	for _, i := range rows {
+		r := &f.Rows[i]
+		if l := of[r.Correlation]; r.Stream != -1 && l != nil && l.launches > 0 {
+			changes = append(changes, change{r.Start, -1, place{0, r.Stream}})
+		}
+	}
+	return items, changes, nil
+}
+
+// launchOf returns when a row was launched: the start of the last row of the host with its correlation, of event 0 if
+// there is none.
+func launchOf(f *kineto.Reference, r *kineto.Row, l *linked, kept []bool, first int) (at dag.Time, ok bool) {
+	i := -1
+	switch {
+	case l == nil:
+	case r.OnDevice && l.lastHost >= 0:
+		i = l.lastHost
+	case !r.OnDevice && l.lastDevice >= 0:
+		i = l.lastDevice
+	case r.Correlation >= 0:
+		i = first
+	}
+	if i < 0 || !kept[i] {
+		return 0, false
+	}
+	return f.Rows[i].Start, true
+}

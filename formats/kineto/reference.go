@@ -1,0 +1,191 @@
+// This file reads the events that HolisticTraceAnalysis counts.
+
+package kineto
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Reference is the events of a file that HolisticTraceAnalysis (HTA) counts, with its times: if any event of the file
+// starts at a decimal number of microseconds, starts are rounded up and ends down to microseconds, so that a duration
+// may be -1 us.
+type Reference struct {
+	Rows []Row // those of a stream or with a correlation, and event 0, in the order of the file
+	MTIA bool  // devices are MTIA
+
+	Steps     []string // names of steps, each once
+	LastStep  dag.Time // start of the last step, or of the first event of the host if there is no step
+	FirstBare dag.Time // start of the first event of the host without correlation, math.MaxInt64: none
+	HasHost   bool     // there are events of the host
+
+	origin           int64 // microseconds
+	decimal          bool  // of times
+	host, step, bare reducedTime
+	stepOf           map[string]bool
+}
+
+// Row is an event. Times are relative to some event of its file.
+type Row struct {
+	Start, End  dag.Time
+	Stream      int64  // -1: none
+	Correlation int64  // -1: none
+	Index       int64  // number of the event in the file
+	Name        string // whole
+	OnDevice    bool   // it has a stream and a correlation, or is the wait of a host for an event or a context
+	Runs        bool   // kernel, copy or set by its category
+
+	rounded [2]int64 // start and end in microseconds
+}
+
+// reducedTime is the least or greatest start of some events.
+type reducedTime struct {
+	exact   dag.Time
+	rounded int64
+	some    bool
+}
+
+func (t *reducedTime) least(r *Row) {
+	if !t.some || r.Start < t.exact {
+		t.exact = r.Start
+	}
+	if !t.some || r.rounded[0] < t.rounded {
+		t.rounded = r.rounded[0]
+	}
+	t.some = true
+}
+
+func (t *reducedTime) greatest(r *Row) {
+	if !t.some || r.Start > t.exact {
+		t.exact = r.Start
+	}
+	if !t.some || r.rounded[0] > t.rounded {
+		t.rounded = r.rounded[0]
+	}
+	t.some = true
+}
+
+// at returns the time that counts, def if there is none.
+func (t *reducedTime) at(decimal bool, def dag.Time) dag.Time {
+	switch {
+	case !t.some:
+		return def
+	case decimal:
+		return dag.Time(t.rounded) * dag.Microsecond
+	}
+	return t.exact
+}
+
+var null = []byte("null")
+
+// row keeps an event of any phase for the reference.
+func (p *parser) row() error {
+	f, e := p.reference, &p.e
+	start, took := p.content(e.start), p.content(e.took)
+	if len(start) == 0 || bytes.ContainsAny(start, ".eE") || bytes.Equal(start, null) {
+		f.decimal = true
+	}
+	category := p.content(e.category)
+	if len(took) == 0 || bytes.Equal(took, null) || e.category.to == 0 || bytes.Equal(category, null) ||
+		string(category) == "Trace" {
+		return nil
+	}
+	r := Row{Stream: -1, Correlation: -1, Index: p.damage.read - 1}
+	if !f.times(&r, start, took) {
+		return nil
+	}
+	if string(category) != "python_function" {
+		p.l.each(e.args, func(name, value []byte) bool {
+			switch string(name) {
+			case "stream":
+				if v, ok := parseDecimal(unquote(value)); ok {
+					r.Stream = v
+				}
+			case "correlation":
+				if v, ok := parseDecimal(unquote(value)); ok {
+					r.Correlation = v
+				}
+			}
+			return true
+		})
+	}
+	name := p.content(e.name)
+	r.OnDevice = r.Stream >= 0 && r.Correlation >= 0 || string(name) == "Event Sync" || string(name) == "Context Sync"
+	step := bytes.HasPrefix(name, []byte("ProfilerStep"))
+	if step && !f.stepOf[string(name)] {
+		text := string(plain(name))
+		if !f.stepOf[text] {
+			f.Steps = append(f.Steps, text)
+		}
+		f.stepOf[text], f.stepOf[string(name)] = true, true
+	}
+	if !r.OnDevice {
+		f.HasHost = true
+		f.host.least(&r)
+		if step {
+			f.step.greatest(&r)
+		}
+		if r.Correlation == -1 {
+			f.bare.least(&r)
+		}
+	}
+	if r.Stream == -1 && r.Correlation == -1 && r.Index > 0 {
+		return nil
+	}
+	r.Name = p.texts.text(p.nameNumber())
+	switch string(category) {
+	case "kernel", "Kernel", "gpu_memset", "Memset", "gpu_memcpy", "Memcpy", "mtia_ccp_events":
+		r.Runs = true
+	}
+	f.Rows = append(f.Rows, r)
+	return tooMany(len(f.Rows))
+}
+
+// parseDecimal parses a whole number, as parseInt without hexadecimal ones.
+func parseDecimal(text []byte) (int64, bool) {
+	if len(text) == 0 || bytes.HasPrefix(text, []byte("0x")) {
+		return 0, false
+	}
+	return parseInt(text)
+}
+
+// times sets the times of an event: exact ones, and rounded ones by the arithmetic of doubles.
+func (f *Reference) times(r *Row, start, took []byte) bool {
+	at, ok := parseMicros(start)
+	d, ok2 := parseMicros(took)
+	if !ok || !ok2 {
+		return false
+	}
+	if f.stepOf == nil {
+		f.stepOf, f.origin = make(map[string]bool), at.us
+	}
+	from := at.us - f.origin
+	if max(from, -from, d.us, -d.us) > mostMicros {
+		return false
+	}
+	r.Start = dag.Time(from*1_000_000 + at.ps)
+	r.End = r.Start + dag.Time(d.us*1_000_000+d.ps)
+	ts, err := strconv.ParseFloat(string(start), 64)
+	dur, err2 := strconv.ParseFloat(string(took), 64)
+	if err != nil || err2 != nil {
+		return false
+	}
+	r.rounded[0] = int64(math.Ceil(ts)) - f.origin
+	r.rounded[1] = int64(math.Floor(ts+dur)) - f.origin
+	return true
+}
+
+// finish chooses the times that count.
+func (f *Reference) finish() {
+	for i := range f.Rows {
+		if r := &f.Rows[i]; f.decimal {
+			r.Start, r.End = dag.Time(r.rounded[0])*dag.Microsecond, dag.Time(r.rounded[1])*dag.Microsecond
+		}
+	}
+	f.LastStep = f.step.at(f.decimal, f.host.at(f.decimal, 0))
+	f.FirstBare = f.bare.at(f.decimal, math.MaxInt64)
+	f.stepOf = nil
+}

@@ -1,0 +1,170 @@
+// This file prints the statistics of GPU traces.
+
+package tracecat
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/kineto"
+	"github.com/tracedag/tracedag/formats/kineto/gpustats"
+	"github.com/tracedag/tracedag/internal/cli"
+)
+
+// gpuPage is the help of statistics of GPU traces.
+const gpuPage = `tracecat --gpu prints statistics of the traces of torch.profiler as it recorded them, per rank: idle time, compute
+time, communication that overlaps computation or is exposed, reasons of idle time and lengths of queues per stream.
+
+  tracecat --gpu profiles/
+  tracecat --gpu --json profiles/ | jq '.ranks[] | .exposed / .kernel_time'
+  tracecat --gpu --compat profiles/
+
+--compat prints the figures of HolisticTraceAnalysis (HTA): without the last step, in whole microseconds, and with
+waits of the host as busy time. --json prints times in picoseconds.`
+
+// showGPU prints the statistics of a GPU trace.
+func (v *view) showGPU(p *cli.Program, name string, read cli.ReadFlags) error {
+	in, err := p.OpenTrace(name, read, cli.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if in.Format.Name != kineto.Format.Name {
+		return format.FileErrorf(in.Name, "--gpu reads traces of torch.profiler (kineto), found %s", in.Format.Name)
+	}
+	var s *gpustats.Stats
+	f := *in.Format
+	f.Read = func(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+		profiles, err := kineto.ReadProfiles(inputs, o, o.Compat)
+		if err == nil {
+			s, err = gpustats.Compute(profiles, o.Compat)
+		}
+		return new(dag.Trace), err
+	}
+	in.Format = &f
+	if _, err := in.Read(); err != nil {
+		return err
+	}
+	in.DoneReading()
+	out, err := p.Create("-", false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if v.json {
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(s)
+	} else {
+		err = writeGPU(out, s)
+	}
+	if err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// writeGPU prints statistics as tables.
+func writeGPU(out io.Writer, s *gpustats.Stats) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "rank\ttime\tidle\tcompute\tnon-compute\tcommunication\toverlapped\texposed")
+	row := func(name string, shares bool, t [7]float64) {
+		fmt.Fprintf(w, "%s\t%s", name, shortTime(t[0]))
+		for i, x := range t[1:] {
+			whole := t[0]
+			if i >= 4 {
+				whole = t[4]
+			}
+			if !shares {
+				whole = 0
+			}
+			fmt.Fprintf(w, "\t%s", timeAndShare(x, whole))
+		}
+		fmt.Fprintln(w)
+	}
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		row(fmt.Sprint(r.Rank), true, [7]float64{float64(r.KernelTime), float64(r.Idle), float64(r.Compute),
+			float64(r.NonCompute), float64(r.Communication), float64(r.Overlapped), float64(r.Exposed)})
+	}
+	if len(s.Spread) > 0 && len(s.Ranks) > 1 {
+		var least, mean, most [7]float64
+		n := 0
+		for _, d := range s.Spread {
+			if d.Name != "memory" {
+				least[n], mean[n], most[n] = float64(d.Min), d.Mean, float64(d.Max)
+				n++
+			}
+		}
+		row("min", false, least)
+		row("mean", false, mean)
+		row("max", false, most)
+	}
+	writeTypes(w, s)
+	fmt.Fprintln(w, "\nrank\tstream\thost wait\tkernel wait\tother idle")
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		for _, x := range r.Streams {
+			all := float64(x.HostWait + x.KernelWait + x.Other)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", r.Rank, streamName(s, x.Device, x.Stream),
+				timeAndShare(float64(x.HostWait), all), timeAndShare(float64(x.KernelWait), all),
+				timeAndShare(float64(x.Other), all))
+		}
+	}
+	fmt.Fprintln(w, "\nrank\tstream\tqueue lengths\tmean\tstd\tmin\tp25\tp50\tp75\tmax\ttime full")
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		for _, q := range r.Queues {
+			fmt.Fprintf(w, "%d\t%s\t%d\t%.4g\t%.4g\t%g\t%g\t%g\t%g\t%g\t%s\n", r.Rank,
+				streamName(s, q.Device, q.Stream), q.Count, q.Mean, q.Std, q.Min, q.P25, q.P50, q.P75, q.Max,
+				shortTime(float64(q.Full)))
+		}
+	}
+	return w.Flush()
+}
+
+// writeTypes prints the kinds of ops that run at a time, of all ranks.
+func writeTypes(w io.Writer, s *gpustats.Stats) {
+	all := 0.0
+	for _, t := range s.Types {
+		all += float64(t.Time)
+	}
+	fmt.Fprintln(w, "\nrunning\ttime on all ranks")
+	for _, t := range s.Types {
+		fmt.Fprintf(w, "%s\t%s\n", t.Name, timeAndShare(float64(t.Time), all))
+	}
+}
+
+// streamName returns the number of a stream, after that of its device unless HTA's, which ignores devices.
+func streamName(s *gpustats.Stats, device, stream int64) string {
+	if s.Reference {
+		return fmt.Sprint(stream)
+	}
+	return fmt.Sprintf("%d:%d", device, stream)
+}
+
+// timeAndShare formats a time in picoseconds and its share in percent.
+func timeAndShare(t, of float64) string {
+	if of == 0 {
+		return shortTime(t)
+	}
+	return fmt.Sprintf("%s (%.1f%%)", shortTime(t), 100*t/of)
+}
+
+// shortTime formats a time in picoseconds with four significant digits.
+func shortTime(ps float64) string {
+	text := formatMeanTime(ps)
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
+	v, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return text
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64) + text[len(digits):]
+}
