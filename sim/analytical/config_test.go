@@ -420,7 +420,7 @@ func TestReadMemory(t *testing.T) {
 		w.expect(t, c.warn...)
 	}
 	for _, c := range []struct{ text, want string }{
-		{`{}`, "m.json: memory-type: expected one of NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, MEMORY_POOL, HIERARCHICAL_POOL, LOCAL, found nothing"},
+		{`{}`, "m.json: memory-type: expected one of NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION, MEMORY_POOL, HIERARCHICAL_POOL, LOCAL, MULTILEVEL_SWITCH_POOL, RING_POOL, MESH_POOL, found nothing"},
 		{`{"memory-type": "POOL", "remote-mem-bw": 1, "x": 2}`, "m.json:1: memory-type: expected one of NO_MEMORY_EXPANSION, "},
 		{`{"memory-type": "MEMORY_POOL"}`, "m.json: remote-mem-bw: expected a number, found nothing"},
 		{`{"memory-type": "MEMORY_POOL", "remote-mem-bw": 0.5}`, "m.json:1: remote-mem-bw: expected a number from 1 to"},
