@@ -1,54 +1,155 @@
 #!/bin/sh
-# The first figure of the case studies of ASTRA-sim 2.0 (Won et al., ISPASS 2023): an all-reduce of 1 GiB on the systems of
-# Table I, with collectives in the order of dimensions (baseline) and as Themis schedules them.
+# The first figure of the case studies of ASTRA-sim 2.0 (Won et al., ISPASS 2023): an all-reduce of 1 GiB, DLRM, GPT-3 and
+# T-1T on the six systems of Table I, with collectives in the order of dimensions (baseline) and as Themis schedules them.
 #
 # Every dimension is a switch with the bandwidth per NPU of the table. Rings and fully connected dimensions with links of
 # that bandwidth divided by their number are slower, because their algorithms do not use all links at once.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
-figure SA 'ASTRA-sim 2.0: all-reduce of 1 GiB on the systems of Table I' "$@"
+figure SA 'ASTRA-sim 2.0: four workloads on the systems of Table I' "$@"
 
-# system SCHEDULING INTRA: prints the description of the system layer.
+# system SCHEDULING INTRA CHUNKS: prints the description of the system layer.
 system() {
     cat <<END
 {"all-reduce-implementation": ["halvingDoubling", "halvingDoubling", "halvingDoubling", "halvingDoubling"],
- "collective-optimization": "localBWAware", "preferred-dataset-splits": 64, "active-chunks-per-dimension": 1,
- "endpoint-delay": 1, "inter-dimension-scheduling": "$1", "intra-dimension-scheduling": "$2"}
+ "all-to-all-implementation": ["direct", "direct", "direct", "direct"],
+ "collective-optimization": "localBWAware", "preferred-dataset-splits": $3, "active-chunks-per-dimension": 1,
+ "endpoint-delay": 1, "inter-dimension-scheduling": "$1", "intra-dimension-scheduling": "$2",
+ "roofline-enabled": 1, "peak-perf": 234, "local-mem-bw": 1e9}
 END
 }
-system ascending FIFO >"$work/baseline.json"
-system themis FIFO >"$work/themis.json"
-system themis smallestFirst >"$work/smallest.json"
-tracegen -q collective --type allreduce --size 1GiB --ranks 512 -o "$work/t.parquet"
+system ascending FIFO 64 >"$work/baseline.json"
+system themis FIFO 64 >"$work/themis.json"
+system themis smallestFirst 64 >"$work/smallest.json"
+system themis FIFO 256 >"$work/themis256.json"
+# A wafer's alltoall has 511 messages per chunk and NPU, and the number of chunks changes its time by less than 0.1 %.
+system ascending FIFO 4 >"$work/baseline4.json"
+system themis FIFO 4 >"$work/themis4.json"
 
-# run NETWORK SYSTEM: prints the time in us.
+# run NETWORK SYSTEM TRACE: sets us, compute and exposed.
 run() {
-    simulate -q --backend analytical --network "$1,0ns" --system "$work/$2.json" --json "$work/t.parquet" |
-        field makespan_ps | awk '{ printf "%.10g\n", $1 / 1e6 }'
+    simulate -q --backend analytical --network "$1,0ns" --system "$work/$2.json" --json "$work/$3.parquet" \
+        >"$work/out.json"
+    us=$(field makespan_ps <"$work/out.json" | awk '{ printf "%.10g\n", $1 / 1e6 }')
+    compute=$(part compute) exposed=$(part exposed_communication)
 }
-echo 'system,scheduling,time (us)' >"$work/t.csv"
-# systems NAME NETWORK: sets base, themis and smallest.
-systems() {
-    base=$(run "$2" baseline) themis=$(run "$2" themis) smallest=$(run "$2" smallest)
-    shown "$1, baseline (us)" "$base"
-    shown "$1, Themis (us)" "$themis"
-    printf '%s,baseline,%s\n%s,Themis,%s\n' "$1" "$base" "$1" "$themis" >>"$work/t.csv"
+# part NAME: prints the mean of a part in us.
+part() { sed 's/.*"mean":{//' "$work/out.json" | field "$1" | awk '{ printf "%.10g\n", $1 / 1e3 }'; }
+
+echo 'system,workload,exposed communication / W-1D-350' >"$work/t.csv"
+# both NAME SYSTEM NETWORK TRACE [SUFFIX]: runs the baseline and Themis; sets base and themis, base_exposed and
+# themis_exposed.
+both() {
+    run "$3" "baseline${5-}" "$4"
+    base=$us base_exposed=$exposed
+    [ "$2" != W-1D-350 ] || first=$exposed
+    run "$3" "themis${5-}" "$4"
+    themis=$us themis_exposed=$exposed
+    printf '%s,%s,%s\n%s,%s,%s\n' "$2" "$1" "$(ratio "$base_exposed" "$first")" \
+        "$2" "$1 (Themis)" "$(ratio "$themis_exposed" "$first")" >>"$work/t.csv"
 }
-systems W-1D-350 'Switch(512)@350GB/s'
-w350=$base
-trend 'W-1D gains nothing from Themis' "$themis / $base" "$themis / $base < 1.001 && $themis / $base > 0.999"
-systems W-1D-500 'Switch(512)@500GB/s'
-w500=$base
-systems W-1D-600 'Switch(512)@600GB/s'
-w600=$base
-systems W-2D 'Switch(32)_Switch(16)@250,250GB/s'
-trend 'W-2D with Themis is W-1D-500' "$themis / $w500 in 0.98..1.02" "$themis / $w500 < 1.02 && $themis / $w500 > 0.98"
-systems Conv-3D 'Switch(16)_Switch(8)_Switch(4)@200,100,50GB/s'
-trend 'Conv-3D with Themis is W-1D-350' "$themis / $w350 in 0.96..1.04" "$themis / $w350 < 1.04 && $themis / $w350 > 0.96"
-systems Conv-4D 'Switch(2)_Switch(8)_Switch(8)_Switch(4)@250,200,100,50GB/s'
-trend 'Conv-4D beats W-1D-350' "$base < $w350" "$base < $w350"
-trend 'Conv-4D with Themis is W-1D-600' "$themis / $w600 in 0.88..1.12" "$themis / $w600 < 1.12 && $themis / $w600 > 0.88"
-trend 'Conv-4D, smallest chunk first' "$smallest / $w600 in 0.96..1.04" \
-    "$smallest / $w600 < 1.04 && $smallest / $w600 > 0.96"
+
+# workload NAME TRACE: an all-reduce or DLRM, which use all dimensions.
+workload() {
+    name=$1 trace=$2
+    on W-1D-350 'Switch(512)@350GB/s' $wafer
+    b350=$base
+    trend "$name: W-1D gains nothing from Themis" "$themis / $base in 0.999..1.001" \
+        "$themis / $base < 1.001 && $themis / $base > 0.999"
+    on W-1D-500 'Switch(512)@500GB/s' $wafer
+    b500=$base
+    on W-1D-600 'Switch(512)@600GB/s' $wafer
+    b600=$base
+    on W-2D 'Switch(32)_Switch(16)@250,250GB/s'
+    equal 0.02 W-2D W-1D-500 "$themis" "$b500"
+    on Conv-3D 'Switch(16)_Switch(8)_Switch(4)@200,100,50GB/s'
+    equal 0.04 Conv-3D W-1D-350 "$themis" "$b350"
+    trend "$name: Conv-3D gains from Themis" "$base / $themis > 1.4" "$base / $themis > 1.4"
+    on Conv-4D 'Switch(2)_Switch(8)_Switch(8)_Switch(4)@250,200,100,50GB/s'
+    trend "$name: Conv-4D beats W-1D-350" "$base < $b350" "$base < $b350"
+    equal 0.12 Conv-4D W-1D-600 "$themis" "$b600"
+    run 'Switch(2)_Switch(8)_Switch(8)_Switch(4)@250,200,100,50GB/s' smallest "$trace"
+    equal 0.05 'Conv-4D, smallest chunk first,' W-1D-600 "$us" "$b600"
+}
+# on SYSTEM NETWORK [SUFFIX]
+on() {
+    both "$name" "$1" "$2" "$trace" "${3-}"
+    shown "$name, $1, baseline (us)" "$base"
+    shown "$name, $1, Themis (us)" "$themis"
+    [ "$compute" = 0 ] || shown "$name, $1: compute (us)" "$compute"
+}
+# equal SHARE SYSTEM WAFER TIME WAFER-TIME: Themis makes a system as fast as the wafer of equal bandwidth.
+equal() {
+    trend "$name: $2 with Themis is $3" "$4 / $5 within $1 of 1" "$4 / $5 - 1 < $1 && 1 - $4 / $5 < $1" ${reason:+"$reason"}
+}
+reason= wafer=
+tracegen -q collective --type allreduce --size 1GiB --ranks 512 -o "$work/allreduce.parquet"
+workload all-reduce allreduce
+reason='Themis does not schedule the two alltoalls' wafer=4
+tracegen -q dlrm --ranks 512 -o "$work/dlrm.parquet"
+workload DLRM dlrm
+
+# GPT-3 and T-1T: model parallelism on the lowest dimensions, data parallelism on the others, with the batches that give
+# the published inputs' all-reduces. On a wafer, groups of NPUs are parts of one dimension.
+case $size in
+small) layers=2 depth='2 layers' ;;
+medium) layers=4 depth='4 layers' ;;
+full) layers= depth='all layers' ;;
+esac
+# model NAME PRESET BATCH MP DP
+model() {
+    name=$1 preset=$2 batch=$3 mp=$4 dp=$5
+}
+# hybrid SYSTEM NETWORK SIZES DIMS: the model on dimensions of these sizes.
+hybrid() {
+    tracegen -q llm --preset "$preset" ${layers:+--layers "$layers"} --vocab 0 --micro-batch "$batch" --tp "$mp" \
+        --dp "$dp" --network-dims "$3" --dims "$4" -o "$work/h.parquet"
+    both "$name" "$1" "$2" h
+    shown "$name, $1: compute (us)" "$compute"
+    shown "$name, $1: exposed, baseline (us)" "$base_exposed"
+    shown "$name, $1: exposed, Themis (us)" "$themis_exposed"
+}
+# conventional SYSTEM WAFER-EXPOSED WAFER NETWORK: the wafer is ahead of the system of the last run, also with 256 chunks.
+conventional() {
+    trend "$name: $3 is ahead of $1 with Themis" "$2 < $themis_exposed us exposed" "$2 < $themis_exposed"
+    [ "$size" != small ] || [ "$name" = T-1T ] || return 0
+    run "$4" themis256 h
+    shown "$name, $1: exposed, Themis, 256 chunks (us)" "$exposed"
+    trend "$name: $3 is ahead of $1 with Themis, 256 chunks" "$2 < $exposed us exposed" "$2 < $exposed"
+}
+conv3='Switch(16)_Switch(8)_Switch(4)@200,100,50GB/s'
+conv4='Switch(2)_Switch(8)_Switch(8)_Switch(4)@250,200,100,50GB/s'
+
+model GPT-3 gpt3-175b 16 16 32
+hybrid W-1D-350 'Switch(16*32)@350GB/s' 16x32 tp=0,dp=1
+w350=$base_exposed
+trend "$name: W-1D gains nothing from Themis" "$themis / $base in 0.999..1.001" \
+    "$themis / $base < 1.001 && $themis / $base > 0.999"
+hybrid W-1D-500 'Switch(16*32)@500GB/s' 16x32 tp=0,dp=1
+hybrid W-1D-600 'Switch(16*32)@600GB/s' 16x32 tp=0,dp=1
+w600=$base_exposed
+hybrid W-2D 'Switch(16*2)_Switch(16)@250,250GB/s' 16x2x16 tp=0,dp=1+2
+hybrid Conv-3D "$conv3" 16x8x4 tp=0,dp=1+2
+conventional Conv-3D "$w350" W-1D-350 "$conv3"
+hybrid Conv-4D "$conv4" 2x8x8x4 tp=0+1,dp=2+3
+conventional Conv-4D "$w600" W-1D-600 "$conv4"
+
+model T-1T msft-1t 8 128 4
+hybrid W-1D-350 'Switch(128*4)@350GB/s' 128x4 tp=0,dp=1
+w350=$base_exposed
+trend "$name: W-1D gains nothing from Themis" "$themis / $base in 0.999..1.001" \
+    "$themis / $base < 1.001 && $themis / $base > 0.999"
+hybrid W-1D-500 'Switch(128*4)@500GB/s' 128x4 tp=0,dp=1
+hybrid W-1D-600 'Switch(128*4)@600GB/s' 128x4 tp=0,dp=1
+w600=$base_exposed
+hybrid W-2D 'Switch(32)_Switch(4*4)@250,250GB/s' 32x4x4 tp=0+1,dp=2
+hybrid Conv-3D "$conv3" 16x8x4 tp=0+1,dp=2
+conventional Conv-3D "$w350" W-1D-350 "$conv3"
+hybrid Conv-4D "$conv4" 2x8x8x4 tp=0+1+2,dp=3
+conventional Conv-4D "$w600" W-1D-600 "$conv4"
+note "Table II has 1024 NPUs for GPT-3 and T-1T, Table I has 512: data parallelism is halved. Both have $depth \
+here, without embedding and output layer, at 234 TFLOPS per NPU, which memory does not limit, and 64 chunks per collective unless \
+a row states another number. Every dimension is a switch with the bandwidth per NPU of the table: the algorithms of \
+rings and cliques do not use all links at once."
 picture bars "$work/t.csv"
 finish
