@@ -6,6 +6,7 @@ import (
 	"github.com/tracedag/tracedag/sim/analytical"
 	"github.com/tracedag/tracedag/sim/exec"
 	"github.com/tracedag/tracedag/sim/flit"
+	"github.com/tracedag/tracedag/sim/flow"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 	"github.com/tracedag/tracedag/sim/packet"
@@ -17,6 +18,7 @@ var All = []sim.Kind{
 	loggops.Backend,
 	analytical.Backend,
 	packet.Backend,
+	flow.Backend,
 	flit.Backend,
 	slots.Backend,
 	ideal.Backend,

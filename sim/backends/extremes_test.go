@@ -99,6 +99,11 @@ var extremeParameters = map[string][][]string{
 		{}, {"o=9223372s"}, {"g=9223372s"}, {"local-latency=9223372s"}, {"local-rate=8bps"}, {"S=0"},
 		{"S=0", "o=9223372s", "g=9223372s", "local-latency=9223372s", "local-rate=8bps"},
 	},
+	"flow": {
+		{}, {"o=9223372s"}, {"local-latency=9223372s"}, {"local-rate=8bps"}, {"S=0"}, {"flow-model=smpi"},
+		{"flow-model=lv08", "latency-factor=1000000", "bandwidth-factor=0.000001", "S=0"},
+		{"S=0", "o=9223372s", "local-latency=9223372s", "local-rate=8bps", "tcp-gamma=1"},
+	},
 	"flit":  {{}, {"o=2305843s"}, {"cycle=1s"}, {"local-cycles=65535", "cycle=1s"}},
 	"ideal": {{}},
 	"slots": {{}, {"slot=9223372s"}, {"packet-size=9223372036854775807"}},
@@ -111,6 +116,10 @@ var extremeNetworks = map[string][]string{
 	"packet": {
 		"topology=star:hosts=2,rate=100Gbps,latency=500ns", "topology=star:hosts=2,rate=2kbps,latency=1000s",
 		"topology=star:hosts=2,rate=1B/s",
+	},
+	"flow": {
+		"topology=star:hosts=2,rate=100Gbps,latency=500ns", "topology=star:hosts=2,rate=2kbps,latency=1000s",
+		"topology=star:hosts=2,rate=1bps,latency=0s",
 	},
 	"flit":  {"topology=star:hosts=2", "topology=star:hosts=2,latency=60us"},
 	"slots": {"topology=star:hosts=2", "topology=star:hosts=2,rate=1B/s"},

@@ -159,6 +159,8 @@ func TestPathQueueing(t *testing.T) {
 		{"packet", []string{"topology=leafspine:hosts=8,tor=2,spines=2"}},
 		{"packet", []string{"topology=leafspine:hosts=8,tor=2,spines=2", "S=4096"}},
 		{"packet", []string{"topology=leafspine:hosts=8,tor=2,spines=2", "transport=ndp"}},
+		{"flow", []string{"topology=leafspine:hosts=8,tor=2,spines=2"}},
+		{"flow", []string{"topology=leafspine:hosts=8,tor=2,spines=2", "S=4096", "flow-model=lv08"}},
 		{"flit", []string{"topology=fattree:k=4"}},
 		{"flit", []string{"topology=mesh:dims=4x2", "pipeline=3"}},
 	} {

@@ -67,6 +67,7 @@ func TestJobsOnSharedNodes(t *testing.T) {
 		{"loggops", []string{"G=100Gbps"}, true},
 		{"packet", []string{"topology=leafspine:hosts=16,tor=8,rate=100Gbps,latency=500ns"}, true},
 		{"packet", []string{"topology=leafspine:hosts=16,tor=8,rate=100Gbps,latency=500ns", "transport=dctcp"}, true},
+		{"flow", []string{"topology=leafspine:hosts=16,tor=8,rate=100Gbps,latency=500ns"}, true},
 		{"flit", []string{"topology=star:hosts=16"}, true},
 		{"ideal", nil, false},
 	} {

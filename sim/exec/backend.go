@@ -14,7 +14,6 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/shell"
-	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -81,7 +80,7 @@ func (b *backend) Params() param.Set {
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
 		param.TimeIn(&b.overhead, dag.Nanosecond, "o",
 			"processor time per message at both ends; without unit in ns").Sweep(),
-		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.setLocalRate).
+		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.local.SetRate).
 			Default("unlimited"),
 		param.Time(&b.local.Latency, "local-latency", "latency of messages between ranks on one host").Sweep(),
 		param.Int(&b.seed, "seed", "seed of random choices").Sweep(),
@@ -120,15 +119,6 @@ func (b *backend) settings() (all sim.Values) {
 		}
 	}
 	return all
-}
-
-func (b *backend) setLocalRate(text string) error {
-	r, err := units.ParseRate(text, "")
-	if err == nil && r.Num > 0 {
-		bits, _ := r.BitsPerSecond()
-		b.local.Rate = max(1, bits)
-	}
-	return err
 }
 
 func (b *backend) Check(env *sim.Env) (err error) {

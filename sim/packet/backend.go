@@ -298,7 +298,7 @@ func (f *outputFiles) create(b *backend, env *sim.Env) error {
 		*file.out = out
 	}
 	if f.samples != nil {
-		f.names = PortNames(b.network)
+		f.names = b.network.PortNames()
 		io.WriteString(f.samples, "time_ps,port,data_bytes,control_bytes\n")
 	}
 	return nil

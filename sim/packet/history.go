@@ -109,7 +109,7 @@ func (n *network) queues(t *topology.Network) *queueSection {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(most[b], most[a]), cmp.Compare(h.ports[a], h.ports[b]))
 	})
-	names := PortNames(t)
+	names := t.PortNames()
 	for _, i := range order[:min(len(order), fullestPorts)] {
 		port := h.ports[i]
 		counts := &s.queues[port]

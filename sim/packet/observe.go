@@ -37,7 +37,7 @@ func (n *network) observe(t sim.Timeline, unit dag.Time) {
 	}
 	n.observed = &observation{to: to, unit: uint64(unit)}
 	if n.sampler != nil {
-		n.observed.names, n.observed.ports = PortNames(n.topology), make([]portCounters, len(n.ports))
+		n.observed.names, n.observed.ports = n.topology.PortNames(), make([]portCounters, len(n.ports))
 	}
 }
 

@@ -5,7 +5,6 @@ package packet
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -161,7 +160,7 @@ func newReport(p *sim.Program, n *network, o *Options) *Report {
 	}
 	r.countPorts(n, o.Network)
 	if cycle := n.findDeadlock(); cycle != nil {
-		names := PortNames(o.Network)
+		names := o.Network.PortNames()
 		for _, i := range cycle {
 			r.Deadlock = append(r.Deadlock, names[i])
 			r.DeadlockSince = max(r.DeadlockSince, dag.Time(n.ports[i].pausedAt))
@@ -390,53 +389,17 @@ func nextPowerOfTwo(n uint64) uint64 {
 	return p
 }
 
-// tiers are the tiers of ports, in the order of a report.
-var tiers = []string{
-	"host up", "tor up", "agg up", "router local", "router global", "switch", "core down", "agg down", "tor down",
-	"router down", "switch down",
-}
-
-// tierOf returns the tier of a port.
-func tierOf(t *topology.Network, p topology.Port) string {
-	if int(p.From) < t.Hosts {
-		return "host up"
-	}
-	from := t.Tier[int(p.From)-t.Hosts]
-	name := "switch"
-	switch {
-	case t.FatTree != nil:
-		name = [...]string{"tor", "agg", "core"}[from]
-	case t.Dragonfly != nil:
-		name = "router"
-	}
-	switch {
-	case int(p.To) < t.Hosts:
-		return name + " down"
-	case t.FatTree != nil && t.Tier[int(p.To)-t.Hosts] > from:
-		return name + " up"
-	case t.FatTree != nil:
-		return name + " down"
-	case t.Dragonfly != nil:
-		d := t.Dragonfly
-		if d.Group(int(p.From)-t.Hosts) == d.Group(int(p.To)-t.Hosts) {
-			return name + " local"
-		}
-		return name + " global"
-	}
-	return name
-}
-
 // countPorts adds the statistics of ports and tiers.
 func (r *Report) countPorts(n *network, t *topology.Network) {
-	ports, names := t.Ports(), PortNames(t)
-	sums := make([]TierReport, len(tiers))
-	samples := make([]histogram, len(tiers))
+	ports, names := t.Ports(), t.PortNames()
+	sums := make([]TierReport, len(topology.Tiers))
+	samples := make([]histogram, len(topology.Tiers))
 	for i := range n.ports {
 		pt := &n.ports[i]
-		tier := slices.Index(tiers, tierOf(t, ports[i]))
+		tier := slices.Index(topology.Tiers, t.TierOf(ports[i]))
 		row := PortReport{
-			Port: i, Name: names[i], Tier: tiers[tier], Packets: pt.packets, Bytes: pt.sent, Trims: pt.trims +
-				pt.trimsTail,
+			Port: i, Name: names[i], Tier: topology.Tiers[tier], Packets: pt.packets, Bytes: pt.sent,
+			Trims: pt.trims + pt.trimsTail,
 			Drops: pt.drops, ControlDrops: pt.controlDrops,
 			Marks: n.marksOf(pt), HeaderMarks: pt.headerMarks, MaxQueue: pt.peak[dataQueue],
 			Pauses: uint64(pt.pausesReceived), Paused: dag.Time(pt.pausedFor(n.now)),
@@ -463,7 +426,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 		if s.Ports == 0 {
 			continue
 		}
-		s.Name = tiers[i]
+		s.Name = topology.Tiers[i]
 		s.MeanUtilization /= float64(s.Ports)
 		if s.Bytes > 0 {
 			s.Imbalance *= float64(s.Ports) / float64(s.Bytes)
@@ -520,20 +483,4 @@ func (c *Counters) count(pt *port, marks uint64) {
 	c.ControlOrPauses = c.ControlDrops + c.Pauses
 	c.MaxDataQueue = max(c.MaxDataQueue, pt.peak[dataQueue])
 	c.MaxControlQueue = max(c.MaxControlQueue, pt.peak[controlQueue])
-}
-
-// PortNames returns the names of all ports, as in [PortReport].
-func PortNames(t *topology.Network) []string {
-	type pair struct{ from, to uint32 }
-	ports := t.Ports()
-	names := make([]string, len(ports))
-	parallel := make(map[pair]int)
-	for i, p := range ports {
-		names[i] = t.Name(p.From) + "->" + t.Name(p.To)
-		k := pair{p.From, p.To}
-		if parallel[k]++; parallel[k] > 1 {
-			names[i] += fmt.Sprintf("#%d", parallel[k])
-		}
-	}
-	return names
 }

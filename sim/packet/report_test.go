@@ -111,16 +111,3 @@ func TestTiers(t *testing.T) {
 		}
 	}
 }
-
-func TestPortNames(t *testing.T) {
-	network, err := topology.ReadEdges(strings.NewReader("h0 s0 100 1\nh1 s1 100 1\ns0 s1 100 1\ns0 s1 100 1\n"), "edges")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := PortNames(network)
-	slices.Sort(got)
-	want := []string{"h0->s0", "h1->s1", "s0->h0", "s0->s1", "s0->s1#2", "s1->h1", "s1->s0", "s1->s0#2"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-}

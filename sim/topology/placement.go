@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/internal/conf"
+	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -177,6 +178,16 @@ func Endpoints(first []uint32, nics int, send *sim.Op) (from, to uint32) {
 type Local struct {
 	Rate    int64 // bit/s; 0: unlimited
 	Latency dag.Time
+}
+
+// SetRate sets the rate from a text such as 100Gbps or, for 0, unlimited.
+func (l *Local) SetRate(text string) error {
+	r, err := units.ParseRate(text, "")
+	if err == nil && r.Num > 0 {
+		bits, _ := r.BitsPerSecond()
+		l.Rate = max(1, bits)
+	}
+	return err
 }
 
 // Time returns the time of a message in picoseconds, at most math.MaxInt64.

@@ -6,7 +6,6 @@ TRACE is a file or folder in any format that can be read; the default is standar
 unless the backend runs them.`
 
 const examples = `  tracegen horovod | simulate
-  simulate --params ai --G 400Gbps --json x.parquet > a.json
   simulate --backend packet --topology fattree:k=8 --transport dctcp x.parquet
   simulate --sweep 'L=1us..10us:10;G=0.02,0.04' --csv=summary x.parquet`
 

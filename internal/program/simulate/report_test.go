@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 	}
 	for name, args := range map[string]string{
 		"loggops": "", "ideal": "", "flit": "", "analytical": "--network Ring(2)@100GB/s,500ns",
-		"packet": "--topology star:hosts=2,rate=100Gbps",
+		"packet": "--topology star:hosts=2,rate=100Gbps", "flow": "--topology star:hosts=2,rate=100Gbps",
 	} {
 		page := filepath.Join(folder, name+".html")
 		all := append(strings.Fields(args), "--backend", name, "--json", "--report", page, trace)

@@ -1,0 +1,387 @@
+// Package flow simulates data-center networks with messages as fluids: each message is a flow with a rate, and all
+// flows
+// share the links fairly. Something is computed only when a flow starts or ends.
+//
+// The models are those of SimGrid. docs/reference/backends/flow.md defines the rules.
+package flow
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Backend is the registry entry of this backend.
+var Backend = sim.Kind{
+	Name:  "flow",
+	Title: "data-center networks, messages as flows that share links fairly",
+	New:   func() sim.Backend { return newBackend() },
+}
+
+// backend is the configuration of the backend.
+type backend struct {
+	topology  string
+	placement topology.Placement
+	placed    bool // the caller chose the placement
+	nics      int
+	seed      int64
+	balance   string
+
+	modelName string
+	model     model
+
+	overhead   dag.Time
+	rendezvous int64
+	local      topology.Local
+
+	flows, ports string // file names
+	maxFlows     int
+
+	network *topology.Network
+}
+
+func newBackend() *backend {
+	return &backend{nics: 1, seed: 1, placement: topology.DefaultPlacement, balance: balanceSpray,
+		modelName: models[0].name, model: models[0].model,
+		rendezvous: math.MaxInt64, maxFlows: 100_000}
+}
+
+func (b *backend) Traits() sim.Traits { return sim.Traits{Nodes: true, Path: true} }
+
+// byModel is the default of the model's parameters.
+const byModel = "set by --flow-model"
+
+// Limits of the model's parameters.
+const (
+	largestFactor = 1e6
+	largestWeight = 1e12
+)
+
+func (b *backend) Params() param.Set {
+	names := make([]string, len(models))
+	for i := range models {
+		names[i] = models[i].name
+	}
+	set := param.Set{
+		param.String(&b.topology, "topology",
+			"network: specification such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
+				".topo file or link list").
+			Placeholder("network").Offer(topology.Completions()...),
+		topology.PlacementParam(&b.placement),
+		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
+		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.local.SetRate).
+			Default("unlimited"),
+		param.Time(&b.local.Latency, "local-latency", "latency of messages between ranks on one host").Sweep(),
+		param.Int(&b.seed, "seed", "seed of random choices").Sweep(),
+		param.Choice(&b.balance, "balance", "load balancing over equal-cost paths: spray (equal parts on all paths), "+
+			"flow (by a hash), least (fewest bytes in flight) or fixed (by destination)",
+			balanceSpray, balanceFlow, balanceLeast, balanceFixed).
+			Synonym(balanceFlow, "ecmp", "per-flow", "hash").
+			Synonym(balanceSpray, "packet-spray", "packet-spraying", "per-packet"),
+		param.Func("name", "flow-model", "sharing of links: fair (max-min), or cm02, lv08 or smpi as in SimGrid",
+			b.setModel).Default(b.modelName).Among(names...),
+		param.Float(&b.model.latencyFactor, "latency-factor",
+			"multiple of the latency of paths (SimGrid: network/latency-factor)").
+			Between(0, largestFactor).Check(b.replaceLatencies).Default(byModel).Sweep(),
+		param.Float(&b.model.bandwidthFactor, "bandwidth-factor",
+			"rate of a flow relative to its share of the links (SimGrid: network/bandwidth-factor)").
+			Between(1/largestFactor, largestFactor).Check(b.replaceBandwidths).Default(byModel).Sweep(),
+		param.Float(&b.model.weightS, "weight-s",
+			"bytes per rate of each link that lower the weight of a flow like latency (SimGrid: network/weight-S)").
+			Between(0, largestWeight).Default(byModel).Sweep(),
+		param.Size(&b.model.gamma, "tcp-gamma", "window of a flow, which limits its rate to window / (2 latency); "+
+			"0: no limit (SimGrid: network/TCP-gamma)").Default(byModel).Sweep(),
+		param.Bool(&b.model.crossTraffic, "cross-traffic",
+			"acknowledgements take 5% of the rate of a flow in the opposite direction (SimGrid: network/crosstraffic)").
+			Default(byModel),
+		param.TimeIn(&b.overhead, dag.Nanosecond, "o",
+			"processor time per message at both ends; without unit in ns").Sweep(),
+		param.Size(&b.rendezvous, "S", "largest eager message; larger ones wait for their receive").
+			Default("unlimited").Sweep(),
+		param.File(&b.flows, "flows", "write source, destination, start and completion of each flow to a CSV file"),
+		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file"),
+		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32),
+	}
+	set.Under("Network", "topology", "placement", "nics", "local-rate", "local-latency", "seed", "balance")
+	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic")
+	set.Under("Messages", "o", "S")
+	set.Under("Output", "flows", "ports", "max-flows")
+	return set
+}
+
+func (b *backend) Check(env *sim.Env) (err error) {
+	env = env.OrEmpty()
+	b.placed = env.IsGiven("placement")
+	switch {
+	case b.topology == "":
+		return param.Errorf("topology", "the flow backend needs a network, such as fattree:k=8,rate=200Gbps or a file")
+	case b.nics < 1:
+		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
+	case min(b.overhead, b.local.Latency) < 0 || min(b.rendezvous, b.model.gamma) < 0:
+		return errors.New("expected times and sizes of at least 0, found a negative one")
+	}
+	for _, file := range []struct{ name, path string }{{"flows", b.flows}, {"ports", b.ports}} {
+		switch {
+		case file.path == "":
+		case env.Sweep:
+			return param.Exclude(file.name, "sweep")
+		case env.CheckOutput != nil:
+			if err := env.CheckOutput(file.path, false); err != nil {
+				return err
+			}
+		}
+	}
+	if b.network, err = topology.Load(b.topology); err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
+	return b.placement.Check()
+}
+
+// setModel selects a model with its parameters.
+func (b *backend) setModel(name string) error {
+	for i := range models {
+		if models[i].name == name {
+			b.modelName, b.model = name, models[i].model
+		}
+	}
+	return nil
+}
+
+// replaceLatencies replaces the latency factors by size.
+func (b *backend) replaceLatencies() error {
+	b.model.sizes = slices.Clone(b.model.sizes)
+	for i := range b.model.sizes {
+		b.model.sizes[i].latency = b.model.latencyFactor
+	}
+	return nil
+}
+
+// replaceBandwidths replaces the bandwidth factors by size.
+func (b *backend) replaceBandwidths() error {
+	b.model.sizes = slices.Clone(b.model.sizes)
+	for i := range b.model.sizes {
+		b.model.sizes[i].bandwidth = b.model.bandwidthFactor
+	}
+	return nil
+}
+
+// Lowers selects all collectives: the backend runs sends, receives and calcs only.
+func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
+	return func(dag.Subkind) bool { return true }
+}
+
+// replay is a compiled trace with the backend's configuration.
+type replay struct {
+	b       *backend
+	env     *sim.Env
+	program *sim.Program
+	nodes   []int32 // by rank; nil: the trace has none
+	shared  bool    // the ranks on a node share its NICs
+}
+
+func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
+	env = env.OrEmpty()
+	h, err := s.Header()
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{b: b, env: env, nodes: h.Nodes}
+	if r.shared, err = env.SharesNICs(s); err != nil {
+		return nil, err
+	}
+	if r.program, err = sim.Compile(s, sim.CompileOptions{DenseStreams: true, Context: env.Context}); err != nil {
+		return nil, err
+	}
+	r.program.WarnShortReceives(env)
+	return r, nil
+}
+
+func (r *replay) Clone() sim.Replay {
+	clone := *r
+	clone.program = r.program.Clone()
+	return &clone
+}
+
+func (r *replay) Recycle() { r.program.Recycle() }
+
+// place returns the first hosts of the ranks.
+func (r *replay) place(b *backend) ([]uint32, error) {
+	by := b.placement
+	if r.shared && !b.placed {
+		by = topology.NodePlacement
+	}
+	hosts, err := by.Place(r.program.Ranks(), b.network.Hosts, b.nics, b.seed, r.nodes)
+	if err != nil {
+		return nil, err
+	}
+	return hosts, topology.CheckHosts(hosts, b.nics, r.program.Ranks(), b.network.Hosts)
+}
+
+func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
+	b := *r.b
+	if err := b.Params().Override(o.Settings); err != nil {
+		return nil, err
+	}
+	m := &b.model
+	failed := &sim.Result{Backend: Backend.Name, Model: b.modelName, Params: b.values(m)}
+	if err := sim.Interrupted(o.Context); err != nil {
+		return failed, err
+	}
+	hosts, err := r.place(&b)
+	if err != nil {
+		return failed, err
+	}
+	var files outputFiles
+	if o.Files {
+		if err := files.create(&b, r.env); err != nil {
+			return failed, err
+		}
+		defer files.close()
+	}
+	result, more, err := r.simulate(&b, m, hosts, &o)
+	if err != nil {
+		return failed, err
+	}
+	if err := files.write(more); err != nil {
+		return failed, err
+	}
+	result.Backend, result.Model, result.Params = Backend.Name, b.modelName, b.values(m)
+	result.Settings = fmt.Sprintf("balance=%s o=%v", b.balance, b.overhead)
+	result.Topology = b.network.Describe(b.topology)
+	result.Topology.Placement = b.placement.String()
+	more.addSections(result, b.maxFlows, o.Figures)
+	if result.Path != nil {
+		result.Add(result.Path.Section(o.Path))
+	}
+	if r.shared && !b.placed {
+		result.AddSharedNICs(r.nodes)
+	}
+	return result, nil
+}
+
+// simulate runs the trace.
+func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOptions) (*sim.Result, *results, error) {
+	started := time.Now()
+	routes, err := topology.NewRoutes(o.Context, b.network, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := newSelector(b.network, routes, b.balance, b.seed)
+	c := &coupling{
+		fluid: newFluid(s.links), model: m, selector: s, hosts: hosts, nics: b.nics, local: b.local,
+		rendezvous: uint64(b.rendezvous), program: r.program, ctx: o.Context, carried: make([]float64, len(s.links)),
+	}
+	if b.balance == balanceSpray || b.balance == balanceFixed {
+		c.cache = make(map[[2]uint32]*route)
+	}
+	if o.Timeline != nil {
+		c.sent = make([]uint64, r.program.NumOps())
+		o.Timeline.Begin(r.program.Layout())
+	}
+	if o.Path != nil {
+		c.number = make([]uint32, r.program.NumOps())
+	}
+	host := sim.Host{
+		Busy:       func(uint64) uint64 { return uint64(b.overhead) },
+		Rendezvous: uint64(b.rendezvous), Timely: true, Acknowledged: true,
+	}
+	e, err := sim.NewEngine(r.program, host, c, o.Timeline, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Path != nil {
+		e.RecordPath()
+	}
+	e.SetProgress(o.Progress)
+	e.SetContext(o.Context)
+	out, err := e.Run()
+	if err = cmp.Or(c.err, err); err != nil {
+		return nil, nil, err
+	}
+	out.Events += c.steps
+	result := out.Result(r.program)
+	if o.Path != nil {
+		result.Path = e.Path()
+	}
+	result.Finished(started)
+	return result, newResults(c), nil
+}
+
+// values returns the parameters for results.
+func (b *backend) values(m *model) sim.Values {
+	var latency, bandwidth, eager any = m.latencyFactor, m.bandwidthFactor, nil
+	if len(m.sizes) > 0 {
+		latency, bandwidth = "by size", "by size"
+	}
+	if b.rendezvous < math.MaxInt64 {
+		eager = b.rendezvous
+	}
+	return sim.Values{
+		{Name: "balance", Value: b.balance}, {Name: "latency_factor", Value: latency},
+		{Name: "bandwidth_factor", Value: bandwidth}, {Name: "weight_s_bytes", Value: m.weightS},
+		{Name: "tcp_gamma_bytes", Value: m.gamma}, {Name: "cross_traffic", Value: m.crossTraffic},
+		{Name: "equal_weights", Value: m.equal}, {Name: "o_ps", Value: b.overhead}, {Name: "S_bytes", Value: eager},
+		{Name: "nics", Value: b.nics}, {Name: "placement", Value: b.placement.String()},
+		{Name: "local_bits_s", Value: b.local.Rate}, {Name: "local_latency_ps", Value: b.local.Latency},
+		{Name: "seed", Value: b.seed},
+	}
+}
+
+// outputFiles are the files written by a run beside its result.
+type outputFiles struct {
+	flows, ports sim.Output // nil: not requested
+}
+
+func (f *outputFiles) create(b *backend, env *sim.Env) error {
+	for _, file := range []struct {
+		path string
+		out  *sim.Output
+	}{{b.flows, &f.flows}, {b.ports, &f.ports}} {
+		if file.path == "" {
+			continue
+		}
+		if env.Create == nil {
+			return fmt.Errorf("%s: the caller does not support output files", file.path)
+		}
+		out, err := env.Create(file.path)
+		if err != nil {
+			f.close()
+			return err
+		}
+		*file.out = out
+	}
+	return nil
+}
+
+func (f *outputFiles) close() {
+	for _, out := range []sim.Output{f.flows, f.ports} {
+		if out != nil {
+			out.Close()
+		}
+	}
+}
+
+func (f *outputFiles) write(r *results) error {
+	if f.flows != nil {
+		r.flowTable().WriteCSV(f.flows)
+	}
+	if f.ports != nil {
+		r.portTable(len(r.ports)).WriteCSV(f.ports)
+	}
+	for _, out := range []sim.Output{f.flows, f.ports} {
+		if out != nil {
+			if err := out.Commit(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

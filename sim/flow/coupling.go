@@ -1,0 +1,293 @@
+// This file couples the engine, which handles ranks and messages, with the solver, which handles flows.
+
+package flow
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// coupling is the engine's view of the network: each message between hosts is a flow.
+// docs/reference/backends/flow.md defines the rules.
+type coupling struct {
+	fluid      *fluid
+	model      *model
+	selector   *selector
+	hosts      []uint32 // by rank
+	nics       int
+	local      topology.Local
+	rendezvous uint64
+	program    *sim.Program
+	ctx        context.Context
+
+	handed  []uint32 // messages that become flows at the present time
+	records []record // by number of the flow - 1
+	active  []running
+	ended   []uint32
+	carried []float64 // by link: bytes, with acknowledgements
+	there   path
+	back    path
+	used    []uint32             // ports of there
+	cache   map[[2]uint32]*route // by source and destination, if all their flows have one; nil: they do not
+	unused  []*route
+	sent    []uint64 // by message: time of its handover; nil without a timeline
+	number  []uint32 // by message: number of its flow; nil without a critical path
+	steps   int64
+	err     error // ends the run
+}
+
+// record describes a flow for results. Times are in picoseconds.
+type record struct {
+	source, target uint32 // hosts
+	bytes          uint64
+	start, end     uint64
+	latency        float64 // length of the latency phase
+	alone          float64 // time of the bytes without other flows
+}
+
+// ideal returns the time of the flow without others in whole picoseconds.
+func (r *record) ideal() dag.Time { return dag.Time(min(tick(r.latency+r.alone), math.MaxInt64)) }
+
+// running is a flow under way, by its number in the solver.
+type running struct {
+	message uint32
+	record  uint32
+	used    []uint32 // ports, with the policy least
+}
+
+// Events of the coupling in the engine's queues.
+const (
+	requestArrived   sim.NetworkEvent = iota // at the receiver: an announcement has arrived
+	grantArrived                             // at the sender: the answer has arrived
+	sendEnded                                // at the sender: the message has arrived
+	messageDelivered                         // at the receiver, after that: the message has arrived
+)
+
+// A time that exceeds a whole picosecond by less than exact, relative to the time, or exactPs has that value, so that
+// rounding errors do not round it up.
+const (
+	exact   = 1e-15
+	exactPs = 1e-3
+)
+
+// tick returns the first whole picosecond that is not before a time, and math.MaxUint64 for times out of range.
+func tick(t float64) uint64 {
+	if t > math.MaxInt64 {
+		return math.MaxUint64
+	}
+	return uint64(max(0, math.Ceil(t-max(exactPs, t*exact))))
+}
+
+func (*coupling) Lookahead() uint64 { return 0 }
+func (*coupling) Ordered() bool     { return false }
+
+// Eager hands over a message that does not wait, or no longer waits, for its receive.
+func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
+	if c.err != nil {
+		return
+	}
+	if c.sent != nil {
+		c.sent[m] = t
+	}
+	op := a.Op(m)
+	if from, to := topology.Endpoints(c.hosts, c.nics, op); from == to {
+		a.Schedule(op.Rank, t+c.local.Time(op.Size), sendEnded, m)
+		return
+	}
+	c.handed = append(c.handed, m)
+	a.Wake(t)
+}
+
+// Request announces a message that waits for its receive.
+func (c *coupling) Request(a *sim.Actor, m uint32, t uint64) {
+	op := a.Op(m)
+	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	a.Schedule(uint32(op.Peer), t+c.control(from, to), requestArrived, m)
+}
+
+// Grant answers an announcement.
+func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
+	op := a.Op(m)
+	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	a.Schedule(op.Rank, t+c.control(to, from), grantArrived, m)
+}
+
+// control returns the time of an announcement or its answer, that of a message without bytes.
+func (c *coupling) control(from, to uint32) uint64 {
+	latencyFactor, _ := c.model.factors(0)
+	return min(tick(latencyFactor*float64(c.selector.latencyBetween(from, to))), math.MaxInt64)
+}
+
+// Event handles an event of the coupling.
+func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
+	switch {
+	case c.err != nil:
+	case kind == requestArrived:
+		a.Announce(m)
+	case kind == grantArrived:
+		c.Eager(a, m, a.Now())
+	case kind == messageDelivered:
+		if a.Op(m).Size <= c.rendezvous {
+			a.Announce(m)
+		}
+		sent := a.Now()
+		if c.sent != nil {
+			sent = c.sent[m]
+		}
+		a.Deliver(m, sent, a.Now())
+	case kind == sendEnded:
+		a.Sent(m, a.Now())
+		a.Schedule(uint32(a.Op(m).Peer), a.Now(), messageDelivered, m)
+	case kind == sim.WakeUp:
+		c.advance(a)
+	}
+}
+
+// contextSteps is the number of events between two checks of the context.
+const contextSteps = 1 << 10
+
+// advance runs the solver until a rank has an event. All messages handed over at a time become flows before the shares
+// of that time are computed.
+func (c *coupling) advance(a *sim.Actor) {
+	c.run(a, a.Now())
+	c.open(a)
+	for c.err == nil {
+		next := tick(c.fluid.next())
+		switch {
+		case len(c.fluid.queue) == 0:
+			return
+		case next > math.MaxInt64:
+			m := c.active[c.fluid.queue[0]].message
+			a.Schedule(c.program.Ops[m].Rank, next, sendEnded, m) // ends the run with an error
+			return
+		case next >= a.Until():
+			a.Wake(max(next, a.Now()))
+			return
+		}
+		c.run(a, next)
+	}
+}
+
+// run handles the events of the solver up to a time.
+func (c *coupling) run(a *sim.Actor, until uint64) {
+	for c.err == nil && tick(c.fluid.next()) <= until {
+		if c.steps++; c.steps%contextSteps == 0 {
+			c.err = sim.Interrupted(c.ctx)
+		}
+		c.ended = c.fluid.step(c.ended[:0])
+		for _, f := range c.ended {
+			c.end(a, f, until)
+			c.fluid.release(f)
+		}
+	}
+}
+
+// end completes a flow.
+func (c *coupling) end(a *sim.Actor, f uint32, at uint64) {
+	x := &c.active[f]
+	r := &c.records[x.record]
+	r.end = at
+	for _, port := range x.used {
+		c.selector.load[port] -= r.bytes
+	}
+	s := &c.fluid.flows[f]
+	for k, i := range s.route.links {
+		c.carried[i] += float64(r.bytes) / s.factor * s.route.weights[k]
+	}
+	if c.cache == nil {
+		c.unused = append(c.unused, s.route)
+	}
+	op := &c.program.Ops[x.message]
+	a.Schedule(op.Rank, at, sendEnded, x.message)
+}
+
+// open starts a flow for each message handed over at the present time, in the order of ranks and ops.
+func (c *coupling) open(a *sim.Actor) {
+	slices.Sort(c.handed)
+	for _, m := range c.handed {
+		if c.err = c.start(a, m); c.err != nil {
+			break
+		}
+	}
+	c.handed = c.handed[:0]
+}
+
+// start starts the flow of a message.
+func (c *coupling) start(a *sim.Actor, m uint32) error {
+	op := a.Op(m)
+	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	number := uint32(len(c.records) + 1)
+	route, err := c.route(from, to, number)
+	if err != nil {
+		return err
+	}
+	d := c.model.flow(op.Size, route)
+	r := record{source: from, target: to, bytes: op.Size, start: a.Now(), latency: d.latency}
+	if op.Size > 0 {
+		r.alone = float64(op.Size) / (route.alone * d.factor) * psPerSecond
+	}
+	c.records = append(c.records, r)
+	f := c.fluid.add(float64(a.Now()), float64(op.Size), &d)
+	if int(f) == len(c.active) {
+		c.active = append(c.active, running{})
+	}
+	x := &c.active[f]
+	x.message, x.record, x.used = m, number-1, x.used[:0]
+	if c.selector.load != nil {
+		x.used = append(x.used, c.used...)
+		for _, port := range x.used {
+			c.selector.load[port] += op.Size
+		}
+	}
+	if c.number != nil {
+		c.number[m] = number
+	}
+	return nil
+}
+
+// route returns the route of a flow, and sets c.used to its ports.
+func (c *coupling) route(from, to, number uint32) (*route, error) {
+	pair := [2]uint32{from, to}
+	if r := c.cache[pair]; r != nil {
+		return r, nil
+	}
+	r := &route{}
+	if n := len(c.unused); n > 0 {
+		r, c.unused = c.unused[n-1], c.unused[:n-1]
+	}
+	if c.model.crossTraffic {
+		if _, err := c.selector.find(&c.back, to, from, number); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if c.used, err = c.selector.find(&c.there, from, to, number); err != nil {
+		return nil, err
+	}
+	c.model.fill(r, c.fluid.links, &c.there, &c.back)
+	if c.cache != nil {
+		c.cache[pair] = r
+	}
+	return r, nil
+}
+
+// Unloaded returns the time of a message in the idle network; see [sim.Unloader]. Sends end with their flow.
+func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
+	op := &c.program.Ops[m]
+	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	if op.Size > c.rendezvous {
+		latency = c.control(to, from)
+	}
+	if from == to {
+		local := uint64(c.local.Latency)
+		return c.local.Time(op.Size) - local, latency + local
+	}
+	r := &c.records[c.number[m]-1]
+	phase := min(tick(r.latency), uint64(r.ideal()))
+	return uint64(r.ideal()) - phase, latency + phase
+}

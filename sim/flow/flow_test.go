@@ -1,0 +1,244 @@
+package flow_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/backends"
+)
+
+// message is a message from a time on.
+type message struct {
+	from, to int
+	bytes    int64
+	at       dag.Time
+}
+
+// traceOf returns a trace of messages between the given number of ranks.
+func traceOf(ranks int, messages ...message) *dag.Trace {
+	b := dag.NewBuilder(ranks)
+	for i, m := range messages {
+		b.Rank(m.from).Send(int32(m.to), m.bytes, int64(i), b.Rank(m.from).Calc(m.at))
+		b.Rank(m.to).Recv(int32(m.from), m.bytes, int64(i))
+	}
+	return b.Trace()
+}
+
+// ends runs a trace and returns the completion of each flow, in the order of their starts.
+func ends(t *testing.T, trace *dag.Trace, set ...string) (all []dag.Time) {
+	t.Helper()
+	r, err := backends.Run(trace, "flow", backends.Set(set...))
+	if err != nil || !r.Complete {
+		t.Fatal(set, err)
+	}
+	var text strings.Builder
+	r.Section("flows").Value.(*sim.Table).WriteCSV(&text)
+	for _, line := range strings.Split(strings.TrimSpace(text.String()), "\n")[1:] {
+		var f [7]int64
+		for i, cell := range strings.Split(line, ",") {
+			var err error
+			if f[i], err = strconv.ParseInt(cell, 10, 64); err != nil {
+				t.Fatal(line, err)
+			}
+		}
+		if f[4] < f[6] {
+			t.Errorf("%v: flow %s is faster than alone", set, line)
+		}
+		all = append(all, dag.Time(f[3]+f[4]))
+	}
+	return all
+}
+
+// TestTimes compares completions with hand calculations. A byte takes 80 ps on a link of the star, and a path 2 us.
+func TestTimes(t *testing.T) {
+	const us, mb = dag.Microsecond, 1_000_000
+	star := "topology=star:hosts=4,rate=100Gbps,latency=1us"
+	spines := "topology=leafspine:hosts=4,tor=2,spines=2,rate=100Gbps/25Gbps,latency=1us"
+	one := []message{{0, 1, mb, 0}}
+	opposite := []message{{0, 1, mb, 0}, {1, 0, mb, 0}}
+	across := []message{{0, 2, mb, 0}}
+	for _, c := range []struct {
+		name     string
+		messages []message
+		set      []string
+		want     []dag.Time
+	}{
+		{"alone", one, []string{star}, []dag.Time{82 * us}},
+		{"empty", []message{{0, 1, 0, 0}}, []string{star}, []dag.Time{2 * us}},
+		{"switch latency", one, []string{star + ",switchlatency=3us"}, []dag.Time{85 * us}},
+		{"two to one host", []message{{0, 2, mb, 0}, {1, 2, mb, 0}}, []string{star}, []dag.Time{162 * us, 162 * us}},
+		{"the second starts later", []message{{0, 2, mb, 0}, {1, 2, mb, 40 * us}}, []string{star},
+			[]dag.Time{122 * us, 162 * us}}, // half done, then half the rate; the second has half left at 122 us
+		{"max-min: a third link is free for the rest", []message{{0, 2, mb, 0}, {1, 2, mb, 0}, {1, 3, mb, 0}},
+			[]string{star}, []dag.Time{162 * us, 162 * us, 162 * us}},
+		{"window", one, []string{star, "tcp-gamma=4000"}, []dag.Time{1002 * us}}, // 4000 B / (2 * 2 us) = 1 GB/s
+		{"window of cm02", one, []string{star, "flow-model=cm02", "cross-traffic=on"}, []dag.Time{82 * us}},
+		{"latency factor", one, []string{star, "latency-factor=10"}, []dag.Time{100 * us}},
+		{"bandwidth factor", one, []string{star, "bandwidth-factor=0.8"}, []dag.Time{102 * us}},
+		{"cross-traffic", opposite, []string{star, "cross-traffic=on"}, []dag.Time{86 * us, 86 * us}}, // C / 1.05
+		{"opposite flows", opposite, []string{star}, []dag.Time{82 * us, 82 * us}},
+		{"factors by size", one, []string{star, "flow-model=smpi", "bandwidth-factor=1"},
+			[]dag.Time{80*us + 23287200}}, // 11.6436 * 2 us
+		{"replaced factors by size", one, []string{star, "flow-model=smpi", "bandwidth-factor=1", "latency-factor=2"},
+			[]dag.Time{84 * us}},
+		{"weight by latency", []message{{0, 2, mb, 0}, {1, 2, mb, 0}},
+			[]string{star, "flow-model=cm02", "cross-traffic=off"},
+			[]dag.Time{162 * us, 162 * us}},
+		{"spray", across, []string{spines}, []dag.Time{164 * us}}, // 50 Gb/s
+		{"one path", across, []string{spines, "balance=flow"}, []dag.Time{324 * us}},
+		{"fixed: one path per destination", []message{{0, 2, mb, 0}, {1, 3, mb, 0}}, []string{spines, "balance=fixed"},
+			[]dag.Time{324 * us, 324 * us}},
+		{"fixed: one destination", []message{{0, 2, mb, 0}, {1, 2, mb, 0}}, []string{spines, "balance=fixed"},
+			[]dag.Time{644 * us, 644 * us}},
+		{"least", []message{{0, 2, mb, 0}, {1, 2, mb, 0}}, []string{spines, "balance=least"},
+			[]dag.Time{324 * us, 324 * us}},
+	} {
+		if got := ends(t, traceOf(4, c.messages...), c.set...); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, expected %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestRounding checks that an end is the first whole picosecond not before the exact time.
+func TestRounding(t *testing.T) {
+	for bytes := int64(1); bytes < 2000; bytes += 7 {
+		for _, rate := range []int64{7, 93, 400} { // Gb/s
+			want := dag.Time((bytes*8000 + rate - 1) / rate)
+			set := fmt.Sprintf("topology=star:hosts=2,rate=%dGbps,latency=0s", rate)
+			if got := ends(t, traceOf(2, message{0, 1, bytes, 0}), set); got[0] != want {
+				t.Errorf("%d bytes at %d Gb/s: got %v, expected %v", bytes, rate, got[0], want)
+			}
+		}
+	}
+}
+
+// TestRendezvous checks that a message above S starts after its request and the answer, and waits for its receive.
+func TestRendezvous(t *testing.T) {
+	star := "topology=star:hosts=2,rate=100Gbps,latency=1us"
+	for _, c := range []struct {
+		late dag.Time // of the receive
+		set  []string
+		want dag.Time
+	}{
+		{0, []string{"S=1MB"}, 82 * dag.Microsecond},
+		{0, []string{"S=1"}, 86 * dag.Microsecond},
+		{50 * dag.Microsecond, []string{"S=1"}, 134 * dag.Microsecond}, // answer, latency, bytes
+		{0, []string{"S=1", "latency-factor=2"}, 92 * dag.Microsecond},
+	} {
+		b := dag.NewBuilder(2)
+		b.Rank(0).Send(1, 1_000_000, 0)
+		b.Rank(1).Recv(0, 1_000_000, 0, b.Rank(1).Calc(c.late))
+		if got := ends(t, b.Trace(), append(c.set, star)...); got[0] != c.want {
+			t.Errorf("%v, receive after %v: got %v, expected %v", c.set, c.late, got[0], c.want)
+		}
+	}
+}
+
+// TestSprayOfBundles checks that flows take the same time on a fat tree, whose ports are bundles, and on the same
+// network
+// as a list of links, in which each port is a link.
+func TestSprayOfBundles(t *testing.T) {
+	var links strings.Builder // k=4, with the hosts and switches of the fat tree
+	for h := range 16 {
+		fmt.Fprintf(&links, "h%02d t%d 100 1000\n", h, h/2)
+	}
+	for tor := range 8 {
+		for a := range 2 {
+			fmt.Fprintf(&links, "t%d a%d 100 1000\n", tor, tor/2*2+a)
+		}
+	}
+	for agg := range 8 {
+		for c := range 2 {
+			fmt.Fprintf(&links, "a%d c%d 100 1000\n", agg, agg%2+2*c)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "tree")
+	if err := os.WriteFile(file, []byte(links.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	random := sim.NewRandom(1, 2, 3)
+	var messages []message
+	for range 300 {
+		m := message{int(random.Below(16)), int(random.Below(16)), int64(random.Below(1 << 20)),
+			dag.Time(random.Below(100)) * dag.Microsecond}
+		if m.from != m.to {
+			messages = append(messages, m)
+		}
+	}
+	trace := traceOf(16, messages...)
+	for _, model := range []string{"flow-model=fair", "flow-model=cm02", "flow-model=lv08", "flow-model=smpi"} {
+		a := ends(t, trace, model, "topology=fattree:k=4,rate=100Gbps,latency=1us")
+		b := ends(t, trace, model, "topology="+file)
+		for i := range a {
+			if d := a[i] - b[i]; d < -1 || d > 1 {
+				t.Fatalf("%s: flow %d ends at %v as bundles, at %v as links", model, i+1, a[i], b[i])
+			}
+		}
+	}
+}
+
+// TestPacket compares makespans of large messages with the packet backend, with enough entropy values to use all paths
+// equally.
+func TestPacket(t *testing.T) {
+	collectives := func(kind dag.Subkind, bytes int64) *dag.Trace {
+		b := dag.NewBuilder(16)
+		for rank := range 16 {
+			b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: kind, Bytes: bytes, Peer: -1})
+		}
+		return b.Trace()
+	}
+	var permutation []message
+	for rank := range 16 {
+		permutation = append(permutation, message{rank, (rank*5 + 7) % 16, 16 << 20, 0})
+	}
+	choice, err := collective.ParseChoice("allreduce=ring,alltoall=linear")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		trace *dag.Trace
+	}{
+		{"ring allreduce", collectives(dag.Allreduce, 16<<20)},
+		{"all-to-all", collectives(dag.Alltoall, 16<<20)},
+		{"permutation", traceOf(16, permutation...)},
+	} {
+		makespan := func(backend string, set ...string) float64 {
+			r, err := backends.Run(c.trace, backend, backends.Collectives(choice),
+				backends.Set(append(set, "topology=fattree:k=4,rate=100Gbps,latency=500ns", "balance=spray")...))
+			if err != nil || !r.Complete {
+				t.Fatal(c.name, backend, err)
+			}
+			return float64(r.Makespan.Ticks)
+		}
+		flow, packet := makespan("flow"), makespan("packet", "entropy=65536")
+		t.Logf("%s: %.4g us, packet %.4g us, %+.1f%%", c.name, flow/1e6, packet/1e6, 100*(flow/packet-1))
+		if math.Abs(flow/packet-1) > 0.1 {
+			t.Errorf("%s: %.4g us, on packet %.4g us", c.name, flow/1e6, packet/1e6)
+		}
+	}
+}
+
+// TestUnconnected checks the error of a flow without a path.
+func TestUnconnected(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "links")
+	if err := os.WriteFile(file, []byte("h0 s0 100 1\nh1 s1 100 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, balance := range []string{"spray", "flow", "least", "fixed"} {
+		_, err := backends.Run(traceOf(2, message{0, 1, 1, 0}), "flow",
+			backends.Set("topology="+file, "balance="+balance))
+		if err == nil || !strings.Contains(err.Error(), "expected a path from h0 to h1, found none") {
+			t.Errorf("%s: error %v", balance, err)
+		}
+	}
+}

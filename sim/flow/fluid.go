@@ -1,0 +1,386 @@
+// This file computes the rates of flows and when they end. Its rules are those of SimGrid's fluid model;
+// docs/reference/backends/flow.md states them.
+
+package flow
+
+import "math"
+
+// route is the links that a flow uses. Flows may share it.
+type route struct {
+	links   []uint32
+	weights []float64 // bytes that a byte of the flow takes on the link
+
+	latency uint64  // of the path, in picoseconds
+	penalty float64 // in seconds, unless all flows have the same weight
+	bound   float64 // largest share of a flow in bytes per second
+	alone   float64 // share of a flow without others in bytes per second
+}
+
+// fluid shares links among flows: weighted max-min fairness with bounds.
+//
+// The level of a flow is the product of its share and its penalty. Filling raises the levels of all flows together; a
+// link that is full stops those of its flows at its own level, and a bound that of one flow. So the level of a flow is
+// the smallest of its links' levels and its bound's, and the level of a link follows from those that its flows have
+// without it. A change of flows changes the levels of their links; these change those of flows, and so on, from the
+// lowest level up: what has a lower level than a change does not depend on it. Only levels that change cost anything.
+//
+// Times are in picoseconds since the start of the run. They are not summed: the end of a flow follows from the time of
+// its last change, the bytes that were left then, and its rate.
+type fluid struct {
+	links  []link
+	flows  []stream
+	free   []uint32     // unused entries of flows
+	unused [][][]uint32 // memory of stream.at, by length
+	queue  eventHeap
+	now    float64
+
+	// levels has the level of each link: that of its flows which nothing else limits, in bytes. It is infinite for
+	// links
+	// that are not full.
+	levels []float64
+
+	pending pendingHeap // links whose level has to be computed
+	round   uint32      // of changes at one time
+	changed []uint32    // flows whose level may have changed in this round
+	limits  []limit     // of the users of a link
+}
+
+// limit is the level of a user of a link without that link.
+type limit struct {
+	level float64
+	ratio float64
+}
+
+// link is a directed link, or several that all flows use in equal parts.
+type link struct {
+	capacity float64 // bytes per second, of all ports
+	fat      bool    // limits each flow, not their sum
+	merged   int32   // number of ports beyond the first
+
+	users   []user  // active flows
+	used    float64 // sum of ratio and level of its users
+	stale   uint32  // changes of used since it was last summed
+	pending float64 // lowest level of a change that its level does not follow yet
+	place   int32   // in pending, from 1; 0: not there
+}
+
+// ports returns the number of ports.
+func (l *link) ports() int { return int(l.merged) + 1 }
+
+// user is an active flow of a link.
+type user struct {
+	flow  uint32
+	hop   uint32  // index in the flow's route
+	ratio float64 // weight on the link divided by penalty
+}
+
+// stream is a flow.
+type stream struct {
+	route   *route
+	at      []uint32 // by hop: index in the users of the link
+	penalty float64  // seconds
+	inverse float64  // 1/penalty
+	bound   float64  // largest share in bytes per second
+	factor  float64  // rate per share
+
+	left    float64 // bytes at changed
+	changed float64 // time
+	share   float64 // bytes per second
+	event   float64 // time at which its latency phase or the flow ends
+	place   int32   // in the queue; -1: none
+
+	active bool
+	level  float64 // limit of the share times penalty; 0 before the flow is active
+	round  uint32  // in which its level changed last
+	before float64 // level at the beginning of that round
+}
+
+// noLink is the number of no link.
+const noLink = math.MaxUint32
+
+// psPerSecond converts seconds to picoseconds.
+const psPerSecond = 1e12
+
+// Tolerances, relative.
+const (
+	together  = 4e-16 // events at times that differ by less are one
+	slack     = 1e-12 // a link with less capacity left may be full
+	unchanged = 1e-14 // a level that differs by less is the same
+)
+
+// grain is the time in picoseconds within which events are one.
+const grain = 1e-4
+
+// restale is the number of changes after which the sums of a link are computed anew.
+const restale = 1024
+
+func newFluid(links []link) *fluid {
+	s := &fluid{links: links, levels: make([]float64, len(links)), round: 1}
+	for i := range s.levels {
+		s.levels[i] = math.Inf(1)
+	}
+	return s
+}
+
+// add starts a flow of the given bytes, and returns its number. The time must not precede the last event.
+func (s *fluid) add(at, bytes float64, d *demand) uint32 {
+	var f uint32
+	if n := len(s.free); n > 0 {
+		f, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		f = uint32(len(s.flows))
+		s.flows = append(s.flows, stream{})
+	}
+	x := &s.flows[f]
+	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, bound: d.route.bound, factor: d.factor,
+		left: bytes, changed: at, place: -1, event: at + d.latency}
+	s.queue.push(s.flows, f)
+	return f
+}
+
+// next returns the time of the next event, or infinity.
+func (s *fluid) next() float64 {
+	s.settle()
+	if len(s.queue) == 0 {
+		return math.Inf(1)
+	}
+	return s.flows[s.queue[0]].event
+}
+
+// step handles the events of the next time and appends the flows that end to ended. The caller releases their numbers.
+func (s *fluid) step(ended []uint32) []uint32 {
+	t := s.next()
+	s.now = max(s.now, t)
+	until := t + max(grain, t*together)
+	for len(s.queue) > 0 && s.flows[s.queue[0]].event <= until {
+		f := s.queue[0]
+		s.queue.remove(s.flows, 0)
+		x := &s.flows[f]
+		switch {
+		case x.active:
+			s.leave(f)
+			ended = append(ended, f)
+		case x.left <= 0:
+			ended = append(ended, f)
+		default:
+			s.enter(f)
+		}
+	}
+	return ended
+}
+
+// release makes the number of an ended flow available.
+func (s *fluid) release(f uint32) {
+	s.flows[f].route = nil
+	s.free = append(s.free, f)
+}
+
+// enter ends the latency phase of a flow.
+func (s *fluid) enter(f uint32) {
+	x := &s.flows[f]
+	x.active, x.share, x.changed = true, 0, s.now
+	x.at = s.allocate(len(x.route.links))
+	for hop, i := range x.route.links {
+		l := &s.links[i]
+		x.at[hop] = uint32(len(l.users))
+		l.users = append(l.users, user{f, uint32(hop), x.route.weights[hop] * x.inverse})
+	}
+	s.move(f, 0, s.level(x, noLink), noLink)
+}
+
+// leave removes an active flow.
+func (s *fluid) leave(f uint32) {
+	x := &s.flows[f]
+	for hop, i := range x.route.links {
+		l := &s.links[i]
+		at, last := x.at[hop], len(l.users)-1
+		ratio := l.users[at].ratio
+		moved := l.users[last]
+		l.users[at] = moved
+		s.flows[moved.flow].at[moved.hop] = at
+		l.users = l.users[:last]
+		s.use(i, -ratio*x.level)
+		if !math.IsInf(s.levels[i], 1) {
+			s.push(i, x.level)
+		}
+	}
+	x.active = false
+	s.recycle(x.at)
+}
+
+// level returns the level of a flow without one of its links.
+func (s *fluid) level(x *stream, without uint32) float64 {
+	level := x.bound * x.penalty
+	for _, i := range x.route.links {
+		if l := s.levels[i]; l < level && i != without {
+			level = l
+		}
+	}
+	return level
+}
+
+// move changes the level of a flow because that of one of its links has changed.
+func (s *fluid) move(f uint32, from, to float64, by uint32) {
+	x := &s.flows[f]
+	if x.round != s.round {
+		x.round, x.before = s.round, x.level
+		s.changed = append(s.changed, f)
+	}
+	x.level = to
+	for hop, i := range x.route.links {
+		l := &s.links[i]
+		s.use(i, x.route.weights[hop]*x.inverse*(to-from))
+		if i == by || math.IsInf(s.levels[i], 1) && !l.fat && l.used <= l.capacity*(1-slack) {
+			continue
+		}
+		s.push(i, min(from, to))
+	}
+}
+
+// allocate returns memory for the indices of a flow with the given number of hops.
+func (s *fluid) allocate(hops int) []uint32 {
+	if hops < len(s.unused) {
+		if lists := s.unused[hops]; len(lists) > 0 {
+			s.unused[hops] = lists[:len(lists)-1]
+			return lists[len(lists)-1]
+		}
+	}
+	return make([]uint32, hops)
+}
+
+// recycle makes the memory of a flow's indices available.
+func (s *fluid) recycle(at []uint32) {
+	for len(s.unused) <= len(at) {
+		s.unused = append(s.unused, nil)
+	}
+	s.unused[len(at)] = append(s.unused[len(at)], at)
+}
+
+// use changes the use of a link, and sums it anew from time to time so that rounding errors do not accumulate.
+func (s *fluid) use(i uint32, change float64) {
+	l := &s.links[i]
+	l.used += change
+	if l.stale++; l.stale < restale && len(l.users) > 0 {
+		return
+	}
+	l.stale, l.used = 0, 0
+	for _, u := range l.users {
+		l.used += u.ratio * s.flows[u.flow].level
+	}
+}
+
+// settle computes the levels that changes affect, and the events that follow.
+func (s *fluid) settle() {
+	if len(s.pending) == 0 && len(s.changed) == 0 {
+		return
+	}
+	for len(s.pending) > 0 {
+		s.update(s.pop())
+	}
+	for _, f := range s.changed {
+		s.apply(f)
+	}
+	s.changed = s.changed[:0]
+	s.round++
+}
+
+// update computes the level of a link.
+func (s *fluid) update(i uint32) {
+	l := &s.links[i]
+	if math.IsInf(s.levels[i], 1) && !l.fat && l.used <= l.capacity*(1-slack) {
+		return
+	}
+	s.limits = s.limits[:0]
+	sum := 0.0
+	for _, u := range l.users {
+		level := s.level(&s.flows[u.flow], i)
+		sum += u.ratio * level
+		s.limits = append(s.limits, limit{level, u.ratio})
+	}
+	old, level := s.levels[i], math.Inf(1)
+	switch {
+	case l.fat:
+		for _, u := range s.limits {
+			if own := l.capacity / u.ratio; u.level >= own {
+				level = min(level, own)
+			}
+		}
+	case sum > l.capacity:
+		level = fill(l.capacity, s.limits)
+	}
+	if level == old || math.Abs(level-old) <= unchanged*min(level, old) {
+		return
+	}
+	s.levels[i] = level
+	for k := range l.users {
+		f := l.users[k].flow
+		x := &s.flows[f]
+		if to := s.level(x, noLink); math.Abs(to-x.level) > unchanged*x.level {
+			s.move(f, x.level, to, i)
+		}
+	}
+}
+
+// fill returns the level at which users with the given limits fill a capacity that is smaller than their sum.
+func fill(capacity float64, limits []limit) float64 {
+	for {
+		open := 0.0
+		for _, u := range limits {
+			open += u.ratio
+		}
+		level := capacity / open
+		kept := limits[:0]
+		for _, u := range limits {
+			if u.level < level {
+				capacity -= u.ratio * u.level
+			} else {
+				kept = append(kept, u)
+			}
+		}
+		if len(kept) == len(limits) || len(kept) == 0 {
+			return level
+		}
+		limits = kept
+	}
+}
+
+// apply gives a flow the share of its level from now on.
+func (s *fluid) apply(f uint32) {
+	x := &s.flows[f]
+	if !x.active || x.level == x.before {
+		return
+	}
+	x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
+	x.changed, x.share = s.now, x.level/x.penalty
+	x.event = x.changed + x.left/(x.share*x.factor)*psPerSecond
+	s.queue.place(s.flows, f)
+}
+
+// push makes a link pending because of a change at a level.
+func (s *fluid) push(i uint32, level float64) {
+	l := &s.links[i]
+	switch {
+	case l.place == 0:
+		l.pending = level
+		s.pending = append(s.pending, i)
+		l.place = int32(len(s.pending))
+	case level >= l.pending:
+		return
+	default:
+		l.pending = level
+	}
+	s.pending.up(s.links, int(l.place)-1)
+}
+
+// pop removes the pending link with the lowest level.
+func (s *fluid) pop() uint32 {
+	i := s.pending[0]
+	s.links[i].place = 0
+	last := len(s.pending) - 1
+	s.pending[0] = s.pending[last]
+	s.pending = s.pending[:last]
+	if last > 0 {
+		s.pending.down(s.links, 0)
+	}
+	return i
+}

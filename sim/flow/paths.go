@@ -1,0 +1,220 @@
+// This file selects the paths of flows.
+
+package flow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Load-balancing policies; docs/reference/backends/flow.md defines them.
+const (
+	balanceFlow  = "flow"
+	balanceSpray = "spray"
+	balanceLeast = "least"
+	balanceFixed = "fixed"
+)
+
+// selector selects the paths of flows.
+type selector struct {
+	net     *topology.Network
+	routes  *topology.Routes
+	ports   []topology.Port
+	latency []uint64 // by port: that of its link and of the switch at its end, in picoseconds
+	balance string
+	seed    int64
+
+	links  []link   // of the solver
+	linkOf []uint32 // by port
+	merged bool     // links are bundles of ports
+
+	spreads map[[2]uint32]*path // by pair of edge switches: the links between them that sprayed flows use
+	load    []uint64            // by port: bytes under way on it, with the policy least; nil: not counted
+	visits  map[uint32]int      // by switch: index in nodes
+	nodes   []node
+	used    []uint32 // ports of the path found last
+}
+
+// node is a switch on shortest paths to a destination.
+type node struct {
+	sw      uint32
+	part    float64 // of a sprayed flow
+	latency uint64  // largest from the source, in picoseconds
+	load    uint64  // smallest to the destination, in bytes
+	port    uint32  // first port of that path
+}
+
+func newSelector(net *topology.Network, routes *topology.Routes, balance string, seed int64) *selector {
+	s := &selector{net: net, routes: routes, ports: net.Ports(), balance: balance, seed: seed,
+		spreads: make(map[[2]uint32]*path), visits: make(map[uint32]int)}
+	var bundles []uint32
+	if balance == balanceSpray {
+		bundles = net.Bundles()
+	}
+	s.merged = bundles != nil
+	s.latency, s.linkOf = make([]uint64, len(s.ports)), make([]uint32, len(s.ports))
+	s.links = make([]link, 0, len(s.ports))
+	for i, p := range s.ports {
+		l := &net.Links[p.Link]
+		s.latency[i] = uint64(l.Latency)
+		if int(p.To) >= net.Hosts {
+			s.latency[i] += uint64(net.SwitchLatency[int(p.To)-net.Hosts])
+		}
+		s.linkOf[i] = uint32(i)
+		if s.merged {
+			s.linkOf[i] = bundles[i]
+		}
+		capacity := float64(l.Rate) / 8
+		if k := int(s.linkOf[i]); k < len(s.links) {
+			s.links[k].capacity += capacity
+			s.links[k].merged++
+		} else {
+			s.links = append(s.links, link{capacity: capacity})
+		}
+	}
+	if balance == balanceLeast {
+		s.load = make([]uint64, len(s.ports))
+	}
+	return s
+}
+
+// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several.
+func (s *selector) find(p *path, from, to, flow uint32) (used []uint32, err error) {
+	nic, last := s.routes.NIC(from), s.routes.HostPort(to)
+	sw, edge := s.routes.Edge(from), s.routes.Edge(to)
+	if s.routes.Paths(sw, edge) == 0 {
+		return nil, fmt.Errorf("expected a path from %s to %s, found none in the topology", s.net.Name(from),
+			s.net.Name(to))
+	}
+	p.hops, p.latency = p.hops[:0], 0
+	if s.balance == balanceSpray && !s.merged {
+		s.along(p, nic)
+		middle := s.spread(sw, edge)
+		p.hops, p.latency = append(p.hops, middle.hops...), p.latency+middle.latency
+		s.along(p, last)
+		return nil, nil
+	}
+	s.used = append(s.used[:0], nic)
+	switch s.balance {
+	case balanceFlow:
+		random := sim.NewRandom(s.seed, uint64(from)<<32|uint64(to), uint64(flow))
+		number := random.Below(s.routes.Paths(sw, edge))
+		for port := uint32(0); sw != edge; sw = s.after(port) {
+			port, number = s.routes.Choose(sw, edge, number)
+			s.used = append(s.used, port)
+		}
+	case balanceLeast:
+		s.leastLoaded(sw, edge)
+	default: // fixed; sprayed flows use the same bundles on each path
+		for rest := to; sw != edge; sw = s.after(s.used[len(s.used)-1]) {
+			next := s.routes.Next(sw, edge)
+			s.used = append(s.used, next[int(rest)%len(next)])
+			rest /= uint32(len(next))
+		}
+	}
+	s.used = append(s.used, last)
+	for _, port := range s.used {
+		s.along(p, port)
+	}
+	return s.used, nil
+}
+
+// along appends a port to a path.
+func (s *selector) along(p *path, port uint32) {
+	p.hops = append(p.hops, hop{s.linkOf[port], 1})
+	p.latency += s.latency[port]
+}
+
+// after returns the switch at the end of a port.
+func (s *selector) after(port uint32) uint32 {
+	return s.ports[port].To - uint32(s.net.Hosts)
+}
+
+// visit sets s.nodes to the switches on shortest paths between two, by distance from the first. All shortest paths to a
+// switch have equally many links.
+func (s *selector) visit(from, to uint32) {
+	clear(s.visits)
+	s.nodes = append(s.nodes[:0], node{sw: from, part: 1})
+	s.visits[from] = 0
+	for k := 0; k < len(s.nodes); k++ {
+		for _, port := range s.routes.Next(s.nodes[k].sw, to) {
+			sw := s.after(port)
+			if _, known := s.visits[sw]; !known {
+				s.visits[sw] = len(s.nodes)
+				s.nodes = append(s.nodes, node{sw: sw})
+			}
+		}
+	}
+}
+
+// spread returns the links between two switches that a sprayed flow uses, and their largest latency: each shortest path
+// has an equal part of the flow.
+func (s *selector) spread(from, to uint32) *path {
+	if p := s.spreads[[2]uint32{from, to}]; p != nil {
+		return p
+	}
+	p := &path{}
+	s.spreads[[2]uint32{from, to}] = p
+	s.visit(from, to)
+	for k := range s.nodes {
+		n := s.nodes[k]
+		next := s.routes.Next(n.sw, to)
+		paths := 0.0
+		for _, port := range next {
+			paths += float64(s.routes.Paths(s.after(port), to))
+		}
+		for _, port := range next {
+			sw := s.after(port)
+			part := n.part * float64(s.routes.Paths(sw, to)) / paths
+			p.hops = append(p.hops, hop{s.linkOf[port], part})
+			then := &s.nodes[s.visits[sw]]
+			then.part += part
+			then.latency = max(then.latency, n.latency+s.latency[port])
+		}
+	}
+	p.latency = s.nodes[s.visits[to]].latency
+	return p
+}
+
+// leastLoaded appends, to s.used, the ports of the path between two switches with the fewest bytes under way. Of equal
+// ones, it is the first.
+func (s *selector) leastLoaded(from, to uint32) {
+	s.visit(from, to)
+	for k, n := range slices.Backward(s.nodes) {
+		load, best := uint64(math.MaxUint64), uint32(0)
+		for _, port := range s.routes.Next(n.sw, to) {
+			if l := saturating(s.load[port], s.nodes[s.visits[s.after(port)]].load); l < load {
+				load, best = l, port
+			}
+		}
+		if n.sw != to {
+			s.nodes[k].load, s.nodes[k].port = load, best
+		}
+	}
+	for sw := from; sw != to; {
+		port := s.nodes[s.visits[sw]].port
+		s.used = append(s.used, port)
+		sw = s.after(port)
+	}
+}
+
+// saturating returns a sum, less than math.MaxUint64.
+func saturating(a, b uint64) uint64 {
+	if sum := a + b; sum >= a {
+		return min(sum, math.MaxUint64-1)
+	}
+	return math.MaxUint64 - 1
+}
+
+// latencyBetween returns the largest latency of the shortest paths between two hosts in picoseconds.
+func (s *selector) latencyBetween(from, to uint32) uint64 {
+	if from == to {
+		return 0
+	}
+	return s.latency[s.routes.NIC(from)] + s.spread(s.routes.Edge(from), s.routes.Edge(to)).latency +
+		s.latency[s.routes.HostPort(to)]
+}

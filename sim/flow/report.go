@@ -1,0 +1,250 @@
+// This file builds the sections of results: flows, ports and tiers.
+
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/report"
+	"github.com/tracedag/tracedag/internal/units"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// results are the results of a run beyond those of all backends.
+type results struct {
+	network   *topology.Network
+	flows     []record // by start
+	fcts      []float64
+	slowdowns []float64
+	fct       measure.Distribution[float64]
+	slowdown  measure.Distribution[float64]
+	last      uint64  // time of the last completion in picoseconds
+	goodput   float64 // Gb/s
+	jain      float64
+	ports     []portRow // with traffic, the busiest first
+	tiers     []tierRow // from hosts up to hosts down
+}
+
+// portRow is the traffic of a port.
+type portRow struct {
+	port  int
+	name  string
+	bytes float64 // with acknowledgements
+	use   float64 // utilization until the last completion, 0 to 1
+}
+
+// tierRow is the traffic of all ports of a tier.
+type tierRow struct {
+	name              string
+	ports             int
+	bytes, mean, most float64 // most: largest utilization
+	busiest           float64 // bytes of the busiest port
+}
+
+func newResults(c *coupling) *results {
+	r := &results{network: c.selector.net, flows: c.records}
+	bytes, sum, squares := 0.0, 0.0, 0.0
+	for i := range r.flows {
+		f := &r.flows[i]
+		took := float64(f.end - f.start)
+		r.fcts = append(r.fcts, took)
+		r.last = max(r.last, f.end)
+		bytes += float64(f.bytes)
+		if ideal := f.ideal(); ideal > 0 {
+			r.slowdowns = append(r.slowdowns, took/float64(ideal))
+		}
+		if took > 0 {
+			throughput := float64(f.bytes) / took
+			sum += throughput
+			squares += throughput * throughput
+		}
+	}
+	if squares > 0 {
+		r.jain = sum * sum / (float64(len(r.flows)) * squares)
+	}
+	if r.last > 0 {
+		r.goodput = bytes * 8000 / float64(r.last)
+	}
+	r.fct, r.slowdown = measure.Interpolate(r.fcts), measure.Interpolate(r.slowdowns)
+	r.count(c)
+	return r
+}
+
+// count adds the traffic of ports and tiers.
+func (r *results) count(c *coupling) {
+	names, tiers := r.network.PortNames(), make([]tierRow, len(topology.Tiers))
+	for i, p := range c.selector.ports {
+		l := c.selector.linkOf[i]
+		row := portRow{port: i, name: names[i], bytes: c.carried[l] / float64(c.fluid.links[l].ports())}
+		if r.last > 0 {
+			capacity := float64(r.network.Links[p.Link].Rate) / 8
+			row.use = min(1, row.bytes/capacity*psPerSecond/float64(r.last))
+		}
+		t := &tiers[slices.Index(topology.Tiers, r.network.TierOf(p))]
+		t.ports++
+		t.bytes += row.bytes
+		t.mean += row.use
+		t.most = max(t.most, row.use)
+		t.busiest = max(t.busiest, row.bytes)
+		if row.bytes > 0 {
+			r.ports = append(r.ports, row)
+		}
+	}
+	slices.SortStableFunc(r.ports, func(a, b portRow) int { return cmp.Compare(b.bytes, a.bytes) })
+	for i := range tiers {
+		if t := &tiers[i]; t.ports > 0 {
+			t.name = topology.Tiers[i]
+			t.mean /= float64(t.ports)
+			r.tiers = append(r.tiers, *t)
+		}
+	}
+}
+
+// listedPorts is the largest number of ports in a result.
+const listedPorts = 1000
+
+// addSections adds the sections to a result. It lists flows one by one if there are at most maxFlows.
+func (r *results) addSections(result *sim.Result, maxFlows int, figures bool) {
+	add := func(key string, value any) { result.Add(sim.Section{Key: key, Value: value, At: sim.Detail}) }
+	members := []string{"min", "mean", "p50", "p95", "p99", "p99.9", "max"}
+	add("last_completion_ps", r.last)
+	if r.fct.Count > 0 {
+		add("fct_ps", r.fct.JSON("", picoseconds, members...))
+	}
+	if r.slowdown.Count > 0 {
+		add("slowdown", r.slowdown.JSON("", number6, members...))
+	}
+	if figures {
+		add("fct_cdf", report.NewCurve(r.fcts, report.CurvePoints, picoseconds))
+		add("slowdown_cdf", report.NewCurve(r.slowdowns, report.CurvePoints, number6))
+	}
+	add("goodput_gbps", r.goodput)
+	add("jain_fairness_of_flow_throughput", r.jain)
+	add("tiers", r.tierTable())
+	add("ports", r.portTable(listedPorts))
+	if len(r.flows) <= maxFlows {
+		add("flows", r.flowTable())
+	} else {
+		add("flows_not_listed", len(r.flows))
+	}
+	if figures {
+		traffic := make([]topology.Traffic, 2*len(r.network.Links))
+		for i := range r.ports {
+			traffic[r.ports[i].port] = topology.Traffic{Bytes: whole(r.ports[i].bytes), Use: r.ports[i].use}
+		}
+		add("network", topology.NewFigure(r.network, traffic))
+	}
+	result.Add(sim.Section{At: sim.Detail, Rows: r.summary(), Tables: r.print})
+}
+
+// picoseconds formats a time rounded to whole picoseconds.
+func picoseconds(t float64) string { return strconv.FormatInt(int64(math.Round(t)), 10) }
+
+// number6 formats a number with six significant digits.
+func number6(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// whole rounds a number of bytes.
+func whole(bytes float64) uint64 { return uint64(min(math.Round(bytes), math.MaxInt64)) }
+
+// flowTable lists the flows.
+func (r *results) flowTable() *sim.Table {
+	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "delivered_ps_after_start", "flow",
+		"ideal_ps"}}
+	for i := range r.flows {
+		f := &r.flows[i]
+		t.Begin()
+		t.Uint(uint64(f.source))
+		t.Uint(uint64(f.target))
+		t.Uint(f.bytes)
+		t.Uint(f.start)
+		t.Uint(f.end - f.start)
+		t.Uint(uint64(i + 1))
+		t.Int(int64(f.ideal()))
+	}
+	return t
+}
+
+// portTable lists the busiest ports.
+func (r *results) portTable(most int) *sim.Table {
+	t := &sim.Table{Columns: []string{"port", "bytes", "utilisation_until_last_completion"}}
+	if len(r.ports) > most {
+		t.Shown = fmt.Sprintf("%d busiest of %d", most, len(r.ports))
+	}
+	for i := range min(most, len(r.ports)) {
+		p := &r.ports[i]
+		t.Begin()
+		t.Text(p.name)
+		t.Uint(whole(p.bytes))
+		t.Float(p.use, 4)
+	}
+	return t
+}
+
+func (r *results) tierTable() *sim.Table {
+	t := &sim.Table{Columns: []string{"tier", "ports", "bytes", "mean_utilisation", "max_utilisation", "imbalance"}}
+	for i := range r.tiers {
+		s := &r.tiers[i]
+		t.Begin()
+		t.Text(s.name)
+		t.Int(int64(s.ports))
+		t.Uint(whole(s.bytes))
+		t.Float(s.mean, 4)
+		t.Float(s.most, 4)
+		t.Float(s.imbalance(), 4)
+	}
+	return t
+}
+
+// imbalance returns the bytes of the busiest port divided by the mean, or 0 without traffic.
+func (t *tierRow) imbalance() float64 {
+	if t.bytes == 0 {
+		return 0
+	}
+	return t.busiest * float64(t.ports) / t.bytes
+}
+
+// summary returns the summary lines.
+func (r *results) summary() (rows []sim.Row) {
+	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }
+	time := func(v float64) dag.Time { return dag.Time(math.Round(v)) }
+	row("flows", "%d", len(r.flows))
+	if d := r.fct; d.Count > 0 {
+		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),
+			time(d.P999), time(d.Max))
+	}
+	if d := r.slowdown; d.Count > 0 {
+		row("slowdown", "mean %.4g, p50 %.4g, p99 %.4g, p99.9 %.4g, max %.4g", d.Mean, d.P50, d.P99, d.P999, d.Max)
+	}
+	row("goodput", "%.4g Gb/s, Jain's index of flows %.4g", r.goodput, r.jain)
+	return rows
+}
+
+// busiestPorts is the number of ports in the human-readable table.
+const busiestPorts = 5
+
+// print prints the tiers, and the busiest ports.
+func (r *results) print(w io.Writer) {
+	size := func(bytes float64) string { return units.FormatSize(int64(whole(bytes))) }
+	fmt.Fprintln(w, "\nports\tnumber\tbytes\tmean utilization\tmax utilization\timbalance")
+	for i := range r.tiers {
+		s := &r.tiers[i]
+		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f%%\t%.1f%%\t%.3g\n", s.name, s.ports, size(s.bytes), 100*s.mean, 100*s.most,
+			s.imbalance())
+	}
+	if len(r.ports) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nbusiest ports\t\tbytes\tutilization")
+	for i := range min(busiestPorts, len(r.ports)) {
+		p := &r.ports[i]
+		fmt.Fprintf(w, "%s\t\t%s\t%.1f%%\n", p.name, size(p.bytes), 100*p.use)
+	}
+}
