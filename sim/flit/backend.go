@@ -45,6 +45,7 @@ type backend struct {
 	warmup, measure int64
 	window          int64
 	trafficSeed     int64
+	maxRequests     int
 	maxCycles       int64  // 0: no limit
 	rates           string // source of the topology's rates; "": defaults
 
@@ -107,13 +108,15 @@ func (b *backend) Params() param.Set {
 		param.Int(&b.warmup, "warmup", "warm-up cycles before the measurement, for --synthetic"),
 		param.Int(&b.measure, "measure", "measured cycles, for --synthetic"),
 		param.Int(&b.window, "window", "cycles per line of --synthetic transient"),
+		param.Int(&b.maxRequests, "max-requests", "unanswered requests per host of --synthetic reactive; 0: no limit").
+			Range(0, maxRequests),
 		param.Int(&b.trafficSeed, "traffic-seed", "seed of the packets and targets of --synthetic; 0: --seed").
 			Default("--seed"),
 	}
 	set.Find("routing").Synonyms = routingSynonyms
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed", "max-cycles")
 	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure", "window",
-		"traffic-seed")
+		"max-requests", "traffic-seed")
 	set.Under("Output", "ports")
 	return append(set, keys...)
 }
@@ -158,7 +161,7 @@ func (b *backend) Check(env *sim.Env) error {
 	if len(b.routings) > 1 {
 		return param.Needs("routing", "--synthetic for several algorithms")
 	}
-	for _, name := range []string{"load", "precision", "warmup", "measure", "window", "traffic-seed"} {
+	for _, name := range []string{"load", "precision", "warmup", "measure", "window", "max-requests", "traffic-seed"} {
 		if env.IsGiven(name) {
 			return param.Needs(name, "--synthetic")
 		}
@@ -325,7 +328,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	done.Topology = b.network.Describe(b.topology)
 	done.Topology.Placement = b.placement.String()
 	done.Add(sim.Section{Key: "backend_stats", Value: own, At: sim.Early, Rows: own.rows(), Tables: own.printTables,
-		Units: reportUnits})
+		Units: report.units()})
 	if o.Figures {
 		traffic := report.traffic(b.network, b.params.FlitBytes)
 		done.Add(sim.Section{Key: "network", Value: topology.NewFigure(b.network, traffic), At: sim.Detail})

@@ -68,6 +68,7 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	for _, routing := range b.routings {
 		params := b.params
 		params.Routing = routing
+		params.setClasses(&t)
 		if err := params.resolve(b.network); err != nil {
 			return &param.Error{Err: err}
 		}
@@ -101,6 +102,9 @@ func (b *backend) checkPattern(t *Traffic, env *sim.Env) error {
 		if env.IsGiven(flag) {
 			return param.Errorf(flag, "not with %s traffic; remove it", name)
 		}
+	}
+	if t.MaxRequests = b.maxRequests; t.Pattern != Reactive && env.IsGiven("max-requests") {
+		return param.Needs("max-requests", "--synthetic reactive")
 	}
 	if t.Window == 0 && env.IsGiven("window") {
 		return param.Needs("window", "--synthetic transient")
@@ -212,6 +216,7 @@ func (b *backend) overridden(settings []param.Setting) (*backend, error) {
 		routing := pt.Params.Routing
 		pt.Params = own.params
 		pt.Params.Routing = routing
+		pt.Params.setClasses(&pt.Traffic)
 		if err := errors.Join(pt.Params.resolve(own.network), pt.Params.Check()); err != nil {
 			return nil, err
 		}
@@ -269,14 +274,16 @@ func (b *backend) runPoint(ctx context.Context, pt *syntheticPoint, threads int,
 
 // Points returns the results by load.
 func (c *curve) Points() []sim.CurvePoint {
-	units := make(map[string]string)
-	sim.ValuesOf(c.b.params).Units("params.", units)
-	maps.Copy(units, reportUnits)
-	units["traffic.load"] = reportUnits["applied_load"]
+	shared := make(map[string]string)
+	sim.ValuesOf(c.b.params).Units("params.", shared)
+	shared["traffic.load"] = reportUnits["applied_load"]
 	network := c.b.network.Describe(c.b.topology)
 	points := make([]sim.CurvePoint, len(c.points))
 	for i := range c.points {
-		pt := &c.points[i]
+		pt, units := &c.points[i], maps.Clone(shared)
+		if maps.Copy(units, reportUnits); pt.figures != nil {
+			maps.Copy(units, pt.units())
+		}
 		factors := map[string]string{"load": saturation}
 		if c.b.load != saturation {
 			factors["load"] = strconv.FormatFloat(pt.Traffic.Load, 'g', -1, 64)
@@ -335,6 +342,9 @@ func (c *curve) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprint(tab, "load\tapplied\taccepted\tlatency\tp50\tp99\tmax\tnetwork\thops\tdropped\tlocal use\tglobal "+
 		"use\t")
+	if points[0].Traffic.Pattern == Reactive {
+		fmt.Fprint(tab, "requests\treplies\tround trip\t")
+	}
 	if b.precision > 0 {
 		fmt.Fprint(tab, "packets\tinterval\t")
 	}
@@ -359,6 +369,9 @@ func (c *curve) WriteTable(w io.Writer) error {
 			pt.Applied, pt.Accepted,
 			d.Mean, d.P50, d.P99, d.Max, pt.NetworkLatency, pt.Hops, pt.Dropped, 100*meanUse(pt.use, "local"),
 			100*meanUse(pt.use, "global"))
+		if v := pt.Reactive; v != nil {
+			fmt.Fprintf(tab, "%.1f\t%.1f\t%.1f\t", v.RequestLatency, v.ReplyLatency, v.RoundTrip)
+		}
 		if b.precision > 0 {
 			fmt.Fprintf(tab, "%d\t%s\t", pt.Packets, pt.Interval)
 		}

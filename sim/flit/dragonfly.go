@@ -31,7 +31,7 @@ func (r *routing) routeDragonfly(n *worker, at uint32, pk *packet) {
 		pk.out = r.towards(n, at, n.edge[pk.to], pk.via)
 	}
 	stage, vc := r.sequence.hop(pk.stage, n.ports[pk.out].kind)
-	pk.vc = vc
+	pk.vc = vc + n.classOffset(pk, n.ports[pk.out].kind)
 	if r.transit == nil { // in transit, the grant decides
 		pk.stage = stage
 	}
@@ -147,7 +147,7 @@ func (r *routing) choosePaths(n *worker, host uint32, t uint64) {
 			continue
 		}
 		via := uint32(none)
-		if r.prefers(n, pt.router, pk.to, place) {
+		if r.prefers(n, pt.router, pk, place) {
 			via = uint32(r.dragonfly.Group(int(place)))
 		}
 		if via != pk.via {
@@ -164,10 +164,10 @@ func (r *routing) choosePaths(n *worker, host uint32, t uint64) {
 	}
 }
 
-// prefers reports whether UGAL prefers the path to a host through the group of router place to the minimal path.
-func (r *routing) prefers(n *worker, source, to, place uint32) bool {
+// prefers reports whether UGAL prefers the path of a packet through the group of router place to the minimal path.
+func (r *routing) prefers(n *worker, source uint32, pk *packet, place uint32) bool {
 	d := r.dragonfly
-	target, via := n.edge[to], uint32(d.Group(int(place)))
+	target, via := n.edge[pk.to], uint32(d.Group(int(place)))
 	straight, around := source, source // routers whose queues are compared
 	if n.p.Routing == UGALGlobal {
 		group := d.Group(int(source))
@@ -177,8 +177,8 @@ func (r *routing) prefers(n *worker, source, to, place uint32) bool {
 	if r.piggyback != nil && r.warned(n, source, target) {
 		return true
 	}
-	minimal := n.queued(r.towards(n, straight, target, none))
-	other := n.queued(r.towards(n, around, none, via))
+	minimal := n.queued(r.towards(n, straight, target, none), pk)
+	other := n.queued(r.towards(n, around, none, via), pk)
 	if n.p.UGALWeight == WeightTwo {
 		return minimal > 2*other+r.threshold
 	}
@@ -205,8 +205,9 @@ func distance(d *topology.DragonflyInfo, from, to uint32) int64 {
 }
 
 // queued returns the queue of a port as known to its router: the flits that were granted the first virtual channel of
-// the port's link, which both paths take, and whose credits have not returned.
-func (n *worker) queued(out uint32) int64 {
-	c := &n.channels[out*n.vcs]
-	return int64(n.capacity[n.ports[out].kind] - c.available(n.now, uint64(n.p.Speedup)))
+// a packet's class on the port's link, which both paths take, and whose credits have not returned.
+func (n *worker) queued(out uint32, pk *packet) int64 {
+	kind := n.ports[out].kind
+	c := &n.channels[out*n.vcs+uint32(n.classOffset(pk, kind))]
+	return int64(n.capacity[kind] - c.available(n.now, uint64(n.p.Speedup)))
 }

@@ -41,7 +41,7 @@ func newMesh(n *worker, links []uint32) (*mesh, error) {
 		m.strides = append(m.strides, stride)
 		stride *= uint32(size)
 	}
-	m.lanes = uint32(n.p.LocalVCs) / m.classes
+	m.lanes = uint32(n.lanes[localPort]) / m.classes
 	if n.p.Routing == Adaptive {
 		m.lanes = 1
 	}
@@ -115,7 +115,8 @@ func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 		if out == none {
 			continue
 		}
-		for v := m.classes; v < uint32(n.p.LocalVCs); v++ {
+		first := uint32(n.classOffset(pk, localPort))
+		for v := first + m.classes; v < first+uint32(n.lanes[localPort]); v++ {
 			if credits := n.creditsFor(out, out*n.vcs+v, c.flits, t); credits > most {
 				best, most = out*n.vcs+v, credits
 			}
@@ -123,14 +124,14 @@ func (m *mesh) adapt(n *worker, c *inputVC, at uint32, t uint64) {
 	}
 	if best == none {
 		out, vc := m.next(at, to, pk.to)
-		best = out*n.vcs + uint32(vc)
+		best = out*n.vcs + uint32(vc+n.classOffset(pk, localPort))
 	}
 	c.out, c.channel = best/n.vcs, best
 }
 
 // granted records that a packet that started in dimension order continues in dimension order.
-func (m *mesh) granted(pk *packet) {
-	if uint32(pk.vc) < m.classes {
+func (m *mesh) granted(n *worker, pk *packet) {
+	if uint32(pk.vc-n.classOffset(pk, localPort)) < m.classes {
 		pk.stage = 1
 	}
 }

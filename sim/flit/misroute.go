@@ -96,6 +96,7 @@ func (r *routing) misroute(n *worker, c *inputVC, at uint32, t uint64) {
 	minimal := r.towards(n, at, to, none)
 	o := &n.ports[minimal]
 	_, vc := r.sequence.hop(pk.stage, o.kind)
+	vc += n.classOffset(pk, o.kind)
 	c.out, c.channel = minimal, minimal*n.vcs+uint32(vc)
 	kind, must := r.option(pk, at, to, o.kind)
 	if kind == hostPort {
@@ -105,6 +106,7 @@ func (r *routing) misroute(n *worker, c *inputVC, at uint32, t uint64) {
 	if stage, _ := r.detourHop(pk, at, to, kind); stage == noStage {
 		return
 	}
+	vc += n.classOffset(pk, kind)
 	n.until = t + 1 // queues change in any cycle
 	if !must && !r.blocked(n, c, at, t) {
 		return

@@ -28,7 +28,7 @@ type packet struct {
 	left     uint64 // cycle in which its head left the first router; never: not yet
 	next     uint32 // next packet of its current list
 	to       uint32 // target host
-	message  uint32 // none: no message
+	message  uint32 // none: no message; of a request its sender, of a reply the cycles since the request's creation
 	flits    uint32
 	via      uint32 // intermediate group, or the rest of its path number; none: neither
 	out      uint32 // next output port at the current router
@@ -109,6 +109,7 @@ type network struct {
 	edge           []uint32 // by host: its router
 	hostPorts      []uint32 // by host: its port at the router
 	count          [3]uint8 // by kind of port: virtual channels
+	lanes          [3]uint8 // by kind of port: virtual channels per class of packets
 	capacity       [3]int32 // by kind of port: capacity of an input buffer in flits
 
 	next     []uint64 // by port: cycle in which its input may send a request; never: nothing to request
@@ -127,6 +128,7 @@ type network struct {
 	nics     []nic
 	routing  routing
 	traffic  *traffic // nil: no synthetic traffic
+	reactive bool     // hosts reply to packets
 
 	from, to uint64 // measured cycles: from <= t < to
 	batch    uint64 // measured cycles per batch; 0: no batches
@@ -171,6 +173,9 @@ func newUnchecked(t *topology.Network, p *Params) (*worker, error) {
 	shared := &network{p: p, topology: t, routers: t.Switches, hosts: t.Hosts, freeMess: none, to: never}
 	n := &worker{network: shared, freePacket: none, last: uint32(t.Switches)}
 	n.count = [3]uint8{uint8(p.InjectionVCs), uint8(p.LocalVCs), uint8(p.GlobalVCs)}
+	for kind, count := range n.count {
+		n.lanes[kind] = count / p.classCount()
+	}
 	n.capacity = [3]int32{int32(p.InjectionBuffer), int32(p.LocalBuffer), int32(p.GlobalBuffer)}
 	n.vcs = uint32(max(p.InjectionVCs, p.LocalVCs))
 	if t.Dragonfly != nil {

@@ -10,6 +10,7 @@ type nic struct {
 	firstPacket, lastPacket   uint32 // packets of the source queue
 	queued                    uint32 // flits of the source queue
 	blocked                   bool   // the NIC waits for credits
+	sendsReply                bool   // the packet that leaves is not from the source queue
 	linkFree                  uint64 // a packet leaves until this cycle
 	generates                 uint64 // cycle of the next packet of synthetic traffic
 	random                    sim.Random
@@ -58,11 +59,17 @@ func (n *worker) runNIC(h uint32, t uint64) {
 // serve moves the messages and packets of a NIC in cycle t.
 func (n *worker) serve(h uint32, t uint64) {
 	c := &n.nics[h]
+	if n.reactive {
+		n.settle(h, t)
+	}
 	if n.traffic != nil && c.generates != never {
 		if c.generates == t {
 			n.generate(h, t)
 		}
 		n.wakeGenerator(h, t)
+	}
+	if n.reactive && n.serveReplies(h, c, t) {
+		return
 	}
 	if n.p.SourceQueue == 0 {
 		n.insert(h, c, t)
@@ -127,21 +134,29 @@ func (n *worker) cut(c *nic, flits uint32, t uint64) {
 // makePacket makes a packet of a message, or with none a packet of synthetic traffic.
 func (n *worker) makePacket(from, to, message, flits uint32, t uint64) uint32 {
 	id := n.newPacket()
-	n.packets[id] = packet{created: t, left: never, next: none, to: to, message: message, flits: flits, via: none,
-		vc: n.injectionVC(to)}
-	n.routing.begin(n, from, &n.packets[id])
+	n.packets[id] = packet{message: message}
+	n.begin(id, from, to, flits, t)
+	return id
+}
+
+// begin initializes a new packet, which has its message and its flags, and counts it.
+func (n *worker) begin(id, from, to, flits uint32, t uint64) {
+	pk := &n.packets[id]
+	*pk = packet{created: t, left: never, next: none, to: to, message: pk.message, flits: flits, via: none,
+		vc: n.injectionVC(to), flags: pk.flags}
+	pk.vc += n.classOffset(pk, hostPort)
+	n.routing.begin(n, from, pk)
 	if n.measures(t) {
 		n.counters.created += uint64(flits)
 		if n.batch > 0 {
 			n.counters.batches[(t-n.from)/n.batch].offered += uint64(flits)
 		}
 	}
-	return id
 }
 
-// injectionVC returns the virtual channel of the link to the router for packets to a host.
+// injectionVC returns the virtual channel of the link to the router for packets to a host, within their class.
 func (n *worker) injectionVC(to uint32) uint8 {
-	return uint8(uint64(to) * uint64(n.count[hostPort]) / uint64(n.hosts))
+	return uint8(uint64(to) * uint64(n.lanes[hostPort]) / uint64(n.hosts))
 }
 
 // inject starts sending the first packet of the source queue if there are credits for all of it.
@@ -149,16 +164,31 @@ func (n *worker) inject(h uint32, c *nic, t uint64) {
 	id := c.firstPacket
 	pk := &n.packets[id]
 	ch := &n.channels[(uint32(len(n.ports))+h)*n.vcs+uint32(pk.vc)]
-	if ch.available(t, uint64(n.p.Speedup)) < int32(pk.flits) {
-		if ch.coming(t, uint64(n.p.Speedup)) {
-			n.wakeNIC(h, t+1) // more credits return
-		}
-		c.blocked = true
+	if !n.accepts(h, c, ch, pk.flits, t) {
 		return
 	}
-	ch.credits -= int32(pk.flits)
 	c.firstPacket = pk.next
 	c.queued -= pk.flits
+	c.sendsReply = false
+	n.transmit(h, c, id, ch, t)
+}
+
+// accepts reports whether a channel to the router has credits for a packet. If not, the NIC wakes up with more.
+func (n *worker) accepts(h uint32, c *nic, ch *channel, flits uint32, t uint64) bool {
+	if ch.available(t, uint64(n.p.Speedup)) >= int32(flits) {
+		return true
+	}
+	if ch.coming(t, uint64(n.p.Speedup)) {
+		n.wakeNIC(h, t+1)
+	}
+	c.blocked = true
+	return false
+}
+
+// transmit sends a packet on the link to the router.
+func (n *worker) transmit(h uint32, c *nic, id uint32, ch *channel, t uint64) {
+	pk := &n.packets[id]
+	ch.credits -= int32(pk.flits)
 	c.linkFree = t + uint64(pk.flits)
 	pk.injected = t
 	at := n.hostPorts[h]
@@ -173,11 +203,7 @@ func (n *worker) insert(h uint32, c *nic, t uint64) {
 	to := n.messages[c.firstMessage].to
 	flits := n.nextFlits(c)
 	ch := n.injectionChannel(h, to)
-	if ch.available(t, uint64(n.p.Speedup)) < int32(flits) {
-		if ch.coming(t, uint64(n.p.Speedup)) {
-			n.wakeNIC(h, t+1)
-		}
-		c.blocked = true
+	if !n.accepts(h, c, ch, flits, t) {
 		return
 	}
 	n.put(h, n.makePacket(h, to, c.firstMessage, flits, t), ch, t)
@@ -205,11 +231,11 @@ func (n *worker) put(h, id uint32, ch *channel, t uint64) {
 func (n *worker) receive(id uint32, t uint64) {
 	pk := &n.packets[id]
 	last := t + uint64(pk.flits) - 1
+	end := last
+	if n.p.SourceQueue == 0 {
+		end++ // a host without a link consumes the packet for as many cycles as it has flits
+	}
 	if n.measures(t) {
-		end := last
-		if n.p.SourceQueue == 0 {
-			end++ // a host without a link consumes the packet for as many cycles as it has flits
-		}
 		n.counters.receive(pk, t, end)
 		if n.batch > 0 {
 			b := &n.counters.batches[(t-n.from)/n.batch]
@@ -227,7 +253,9 @@ func (n *worker) receive(id uint32, t uint64) {
 	if n.traffic != nil && n.traffic.quota != nil && n.traffic.quota.arrived != nil {
 		n.arrive(pk, max(t, n.now))
 	}
-	if pk.message != none {
+	if n.reactive {
+		n.consume(pk, last+1)
+	} else if pk.message != none {
 		m := &n.messages[pk.message]
 		m.coming -= uint64(pk.flits)
 		if n.p.Coupling.Head {

@@ -90,6 +90,40 @@ type Params struct {
 
 	Coupling Coupling `json:"coupling"`
 	Seed     int64    `json:"seed"`
+
+	classes uint8 // of packets, each with its virtual channels; 0: one
+}
+
+// setClasses separates the virtual channels of requests and replies.
+func (p *Params) setClasses(t *Traffic) {
+	if p.classes = 0; t.Pattern == Reactive {
+		p.classes = 2
+	}
+}
+
+// classCount returns the number of classes of packets.
+func (p *Params) classCount() uint8 { return max(1, p.classes) }
+
+// checkClasses returns an error if the virtual channels cannot be divided among the classes. Of an odd number of
+// channels from hosts, the last one is unused.
+func (p *Params) checkClasses() error {
+	if p.classes < 2 {
+		return nil
+	}
+	for _, vcs := range []struct {
+		key   string
+		count int
+	}{{"local-vcs", p.LocalVCs}, {"global-vcs", p.GlobalVCs}} {
+		if vcs.count%2 > 0 {
+			return fmt.Errorf("%s: expected an even number, half for requests and half for replies, found %d; use "+
+				"--set %s=%d", vcs.key, vcs.count, vcs.key, vcs.count+1)
+		}
+	}
+	if p.InjectionVCs < 2 {
+		return fmt.Errorf("injection-vcs: expected at least 2, for requests and for replies, found %d; use --set "+
+			"injection-vcs=2", p.InjectionVCs)
+	}
+	return nil
 }
 
 // Weight is the weight of the queues that UGAL compares.

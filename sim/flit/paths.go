@@ -36,9 +36,9 @@ func (p *paths) step(at, edge, number uint32) (port, rest uint32) {
 // vc returns the channel of a packet's next hop.
 func (p *paths) vc(n *worker, pk *packet) uint8 {
 	if p.tree {
-		return uint8(pk.to % uint32(n.count[localPort]))
+		return uint8(pk.to%uint32(n.lanes[localPort])) + n.classOffset(pk, localPort)
 	}
-	return uint8(min(uint32(pk.hops), uint32(n.count[localPort])-1))
+	return uint8(min(uint32(pk.hops), uint32(n.lanes[localPort])-1)) + n.classOffset(pk, localPort)
 }
 
 // route sets the next hop of a packet that is not at its last router.

@@ -117,13 +117,22 @@ func TestFixedPoints(t *testing.T) {
 // TestPatternErrors: messages for patterns and networks that do not go together.
 func TestPatternErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"transpose":                "transpose: number of hosts: expected a power of four, found 72; the next one is 256",
-		"shuffle":                  "shuffle: number of hosts: expected a power of two, found 72; the next one is 128",
-		"adversarial-local+4":      "adversarial-local+I: expected I from 1 to 3, found 4",
-		"oversubscribed+9":         "oversubscribed+I: expected I from 1 to 8, found 9",
-		"adversarial-same+0":       "adversarial-same+I: expected a whole number from 1, found \"0\"",
-		"mix:50/50":                "mix: expected three percentages as in mix:50/25/25, found \"50/50\"",
-		"mix:50/50/50":             "mix: expected percentages with the sum 100, found 150",
+		"transpose":           "transpose: number of hosts: expected a power of four, found 72; the next one is 256",
+		"shuffle":             "shuffle: number of hosts: expected a power of two, found 72; the next one is 128",
+		"adversarial-local+4": "adversarial-local+I: expected I from 1 to 3, found 4",
+		"oversubscribed+9":    "oversubscribed+I: expected I from 1 to 8, found 9",
+		"adversarial-same+0":  "adversarial-same+I: expected a whole number from 1, found \"0\"",
+		"mix:50/50":           "mix: expected three percentages as in mix:50/25/25, found \"50/50\"",
+		"mix:50/50/50":        "mix: expected percentages with the sum 100, found 150",
+		"burst:5:uniform@50":  "burst: expected percentages with the sum 100, found 50",
+		"burst:5:uniform@50,": "burst: expected one to 3 patterns with whole percentages as in " +
+			"burst:100:uniform@60,adversarial+1@40, found \"5:uniform@50,\"",
+		"burst:5:uniform@50,bursty@50": "burst: expected a pattern without an end, bursts, changes or replies, found " +
+			"bursty",
+		"reactive":         "reactive: expected a pattern as in reactive:uniform, found none",
+		"reactive:burst:3": "reactive: expected a pattern without an end, bursts, changes or replies, found burst:3",
+		"reactive:uniform": "injection-vcs: expected at least 2, for requests and for replies, found 1; use --set " +
+			"injection-vcs=2",
 		"bursty:0.5":               "bursty: expected a mean length of 1 to 1048576 packets, found \"0.5\"",
 		"hotregion:2":              "hotregion: expected a share of 0 to 1, found \"2\"",
 		"uniform+2":                "expected no offset (+I) with uniform, found \"uniform+2\"",
@@ -149,7 +158,8 @@ func TestPatternErrors(t *testing.T) {
 func TestPatternNames(t *testing.T) {
 	for _, name := range patternNames() {
 		text := name
-		if some, ok := map[string]string{"mix": "mix:50/25/25", "burst": "burst:5:mix+2:50/25/25",
+		if some, ok := map[string]string{"mix": "mix:50/25/25", "burst": "burst:5:hotspot:0.5:1,2@30,mix+2:50/25/25@70",
+			"reactive":  "reactive:hotspot:0.5:1,2",
 			"transient": "transient:hotspot:0.5:1,2@0.25,bitreverse@1:700"}[name]; ok {
 			text = some
 		}

@@ -18,7 +18,7 @@ import (
 // Pattern is the traffic pattern, which selects the targets of synthetic packets.
 type Pattern uint8
 
-// Traffic patterns. The patterns after Transient have one target per host; [permute.All] defines them in the same
+// Traffic patterns. The patterns after Reactive have one target per host; [permute.All] defines them in the same
 // order.
 const (
 	Uniform                Pattern = iota // any other host with equal probability, including those of the same router
@@ -35,6 +35,7 @@ const (
 	Burst                                 // Packets packets per host by the pattern Of
 	AllToAll                              // in Packets phases, a packet to each other host
 	Transient                             // the first pattern of Of, then the second one
+	Reactive                              // requests by the pattern Of, and a reply to each
 	transpose
 )
 
@@ -95,21 +96,25 @@ var patternTable = [...]pattern{
 	Bursty: {name: "bursty", syntax: "[:LENGTH]", networks: allNetworks,
 		targets: "any other host; bursts of LENGTH (8) packets on average to one host", parse: parseBursty,
 		format: formatBursty, check: checkBursty, target: uniformTarget},
-	Burst: {name: "burst", syntax: ":N[:PATTERN]", networks: "as PATTERN",
-		targets: "by PATTERN (uniform), until N packets per host are received; --load is 1",
-		format:  formatBurst, target: partTarget},
+	Burst: {name: "burst", syntax: ":N[:P1[@PERCENT,P2@...]]", networks: "as P1, P2",
+		targets: "by P1 (uniform) or up to 3 patterns, until N packets per host are received",
+		format:  formatBurst, target: burstTarget},
 	AllToAll: {name: "all2all", syntax: "[:PHASES[:random]]", networks: allNetworks,
 		targets: "all other hosts by distance or random, in each of PHASES (1); --load is 1",
 		format:  formatAllToAll, target: allToAllTarget},
 	Transient: {name: "transient", syntax: ":P1@LOAD,P2@LOAD:CYCLE", networks: "as P1 and P2",
 		targets: "by pattern P1, from CYCLE after the warm-up by P2; in windows of --window",
 		format:  formatTransient, target: partTarget},
+	Reactive: {name: "reactive", syntax: ":PATTERN", networks: "as PATTERN",
+		targets: "requests by PATTERN, each with a reply; --load has both; --max-requests",
+		format:  formatReactive, target: partTarget},
 }
 
 // init completes the patterns that consist of others, for which they use the table.
 func init() {
 	patternTable[Burst].parse, patternTable[Burst].check = parseBurst, checkBurst
 	patternTable[Transient].parse, patternTable[Transient].check = parseTransient, checkTransient
+	patternTable[Reactive].parse, patternTable[Reactive].check = parseReactive, checkReactive
 	patternTable[AllToAll].parse, patternTable[AllToAll].check = parseAllToAll, checkAllToAll
 }
 
@@ -132,7 +137,7 @@ func (p Pattern) entry() *pattern {
 	return &pattern{check: checkPermutation}
 }
 
-// permutation returns the permutation of a pattern after Transient.
+// permutation returns the permutation of a pattern after Reactive.
 func (p Pattern) permutation() *permute.Permutation {
 	return &permute.All()[p-transpose]
 }
@@ -280,17 +285,27 @@ func parseMix(text string, t *Traffic) error {
 	if len(parts) != len(t.Shares) {
 		return fmt.Errorf("mix: expected three percentages as in mix:50/25/25, found %q", text)
 	}
-	sum := 0
 	for i, part := range parts {
 		percent, err := strconv.ParseUint(part, 10, 7)
 		if err != nil {
 			return fmt.Errorf("mix: expected whole percentages as in mix:50/25/25, found %q", part)
 		}
 		t.Shares[i] = int(percent)
-		sum += int(percent)
+	}
+	return t.checkShares()
+}
+
+// checkShares checks the percentages of several patterns.
+func (t *Traffic) checkShares() error {
+	sum := 0
+	for _, percent := range t.Shares {
+		if percent < 0 || percent > 100 {
+			return fmt.Errorf("%v: expected percentages of 0 to 100, found %d", t.Pattern, percent)
+		}
+		sum += percent
 	}
 	if sum != 100 {
-		return fmt.Errorf("mix: expected percentages with the sum 100, found %d", sum)
+		return fmt.Errorf("%v: expected percentages with the sum 100, found %d", t.Pattern, sum)
 	}
 	return nil
 }
@@ -300,15 +315,8 @@ func formatMix(t *Traffic) string {
 }
 
 func checkMix(t *Traffic, n *topology.Network) error {
-	sum := 0
-	for _, percent := range t.Shares {
-		if percent < 0 || percent > 100 {
-			return fmt.Errorf("mix: expected percentages of 0 to 100, found %d", percent)
-		}
-		sum += percent
-	}
-	if sum != 100 {
-		return fmt.Errorf("mix: expected percentages with the sum 100, found %d", sum)
+	if err := t.checkShares(); err != nil {
+		return err
 	}
 	if err := groupsFurther(t, n); err != nil {
 		return err

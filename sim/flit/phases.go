@@ -162,9 +162,9 @@ func (t *Traffic) parts() (parts []Traffic, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if part.Pattern == Bursty || part.fixed() || part.Pattern == Transient {
-			return nil, fmt.Errorf("%v: expected a pattern without an end, bursts or changes, found %s", t.Pattern,
-				text)
+		if part.Pattern == Bursty || part.fixed() || part.Pattern == Transient || part.Pattern == Reactive {
+			return nil, fmt.Errorf("%v: expected a pattern without an end, bursts, changes or replies, found %s",
+				t.Pattern, text)
 		}
 		parts = append(parts, part)
 	}
@@ -188,17 +188,33 @@ func checkParts(t *Traffic, n *topology.Network, count int) error {
 	return nil
 }
 
-// parseBurst parses N or N:PATTERN.
+// parseBurst parses N, N:PATTERN or N:P1@PERCENT,P2@PERCENT,... Patterns may contain commas and colons.
 func parseBurst(text string, t *Traffic) (err error) {
-	number, pattern, some := strings.Cut(text, ":")
+	number, rest, some := strings.Cut(text, ":")
 	if t.Packets, err = strconv.ParseUint(number, 10, 64); err != nil || t.Packets < 1 || t.Packets > maxPackets {
 		return fmt.Errorf("burst: expected 1 to %d packets per host as in burst:100, found %q", int64(maxPackets),
 			number)
 	}
 	if !some {
-		pattern = Uniform.String()
+		rest = Uniform.String()
 	}
-	return t.parseParts(pattern)
+	if !strings.Contains(rest, "@") {
+		return t.parseParts(rest)
+	}
+	var patterns []string
+	for more := true; more; {
+		var pattern, percent string
+		pattern, rest, _ = strings.Cut(rest, "@")
+		percent, rest, more = strings.Cut(rest, ",")
+		share, err := strconv.ParseUint(percent, 10, 7)
+		if err != nil || len(patterns) == len(t.Shares) {
+			return fmt.Errorf("burst: expected one to %d patterns with whole percentages as in "+
+				"burst:100:uniform@60,adversarial+1@40, found %q", len(t.Shares), text)
+		}
+		t.Shares[len(patterns)] = int(share)
+		patterns = append(patterns, pattern)
+	}
+	return errors.Join(t.checkShares(), t.parseParts(patterns...))
 }
 
 // parseParts sets Of to patterns.
@@ -211,13 +227,58 @@ func (t *Traffic) parseParts(patterns ...string) error {
 	return err
 }
 
-func formatBurst(t *Traffic) string { return fmt.Sprintf("%d:%s", t.Packets, t.Of[0]) }
+func formatBurst(t *Traffic) string {
+	if !t.mixes() {
+		return fmt.Sprintf("%d:%s", t.Packets, t.Of[0])
+	}
+	parts := make([]string, len(t.Of))
+	for i, pattern := range t.Of {
+		parts[i] = fmt.Sprintf("%s@%d", pattern, t.Shares[i])
+	}
+	return fmt.Sprintf("%d:%s", t.Packets, strings.Join(parts, ","))
+}
+
+// mixes reports whether a burst consists of several patterns by Shares.
+func (t *Traffic) mixes() bool { return t.Shares != [3]int{} }
+
+// burstTarget draws one of the patterns of a burst, then its target. A pattern in which the host is its own target is
+// drawn again.
+func burstTarget(g *traffic, n *worker, from uint32) uint32 {
+	if !g.mixes() {
+		return g.of[0].target(n, from)
+	}
+	for {
+		percent := int(g.random[from].Below(100))
+		for i, part := range g.of {
+			if percent -= g.Shares[i]; percent < 0 {
+				if !part.silent(from) {
+					return part.target(n, from)
+				}
+				break
+			}
+		}
+	}
+}
 
 func checkBurst(t *Traffic, n *topology.Network) error {
 	if t.Packets < 1 || t.Packets > maxPackets {
 		return fmt.Errorf("burst: expected 1 to %d packets per host, found %d", int64(maxPackets), t.Packets)
 	}
-	return checkParts(t, n, 1)
+	if !t.mixes() {
+		return checkParts(t, n, 1)
+	}
+	if len(t.Of) < 1 || len(t.Of) > len(t.Shares) {
+		return fmt.Errorf("burst: expected one to %d patterns, found %d", len(t.Shares), len(t.Of))
+	}
+	for _, share := range t.Shares[len(t.Of):] {
+		if share != 0 {
+			return fmt.Errorf("burst: expected percentages for %d patterns, found %v", len(t.Of), t.Shares)
+		}
+	}
+	if err := t.checkShares(); err != nil {
+		return err
+	}
+	return checkParts(t, n, len(t.Of))
 }
 
 // parseAllToAll parses PHASES or PHASES:random.
@@ -308,8 +369,8 @@ func partTarget(g *traffic, n *worker, from uint32) uint32 {
 
 // silent reports whether a host is its own target, in all patterns.
 func (g *traffic) silent(h uint32) bool {
-	for _, part := range g.of {
-		if !part.silent(h) {
+	for i, part := range g.of {
+		if !part.silent(h) && !(g.mixes() && g.Shares[i] == 0) {
 			return false
 		}
 	}

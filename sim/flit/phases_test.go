@@ -55,6 +55,36 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestBurstMix checks the shares of three patterns, and that a host draws again if it is its own target.
+func TestBurstMix(t *testing.T) {
+	const packets = 40_000
+	got := drawn(t, "dragonfly:p=2,a=4,h=2", "burst:1:adversarial-local@50,adversarial+1@30,adversarial+2@20", 0, packets)
+	local, next, second := 0, 0, 0
+	for h, count := range got {
+		switch {
+		case h == 2 || h == 3:
+			local += count
+		case h >= 8 && h < 16:
+			next += count
+		case h >= 16 && h < 24:
+			second += count
+		default:
+			t.Errorf("%d packets to host %d", count, h)
+		}
+	}
+	near(t, "share of the next router", float64(local)/packets, 0.5, 0.03)
+	near(t, "share of the next group", float64(next)/packets, 0.3, 0.03)
+	near(t, "share of the second group", float64(second)/packets, 0.2, 0.03)
+	got = drawn(t, "torus:dims=4x4", "burst:1:transpose@90,bitcomplement@10", 0, 100)
+	if got[15] != 100 {
+		t.Errorf("host 0, a fixed point of transpose, sends %v", got)
+	}
+	r := runPattern(t, "burst:20:uniform@50,adversarial-local@30,adversarial+1@20", nil)
+	if r.Packets != 20*72 {
+		t.Errorf("%d packets, want %d", r.Packets, 20*72)
+	}
+}
+
 // TestAllToAll: in both orders, a host sends to all others once, and phases do not overlap at a host.
 func TestAllToAll(t *testing.T) {
 	for _, pattern := range []string{"all2all", "all2all:3", "all2all:3:random"} {
@@ -172,7 +202,7 @@ func TestPhaseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"burst":                                      `burst: expected 1 to 1099511627776 packets per host as in burst:100, found ""`,
 		"burst:0":                                    `found "0"`,
-		"burst:3:bursty":                             "burst: expected a pattern without an end, bursts or changes, found bursty",
+		"burst:3:bursty":                             "burst: expected a pattern without an end, bursts, changes or replies, found bursty",
 		"burst:3:sideways":                           `unknown pattern "sideways"`,
 		"all2all:0":                                  "all2all: expected 1 to 1048576 phases",
 		"all2all:2:backwards":                        `all2all: expected random or nothing behind the phases, found "backwards"`,

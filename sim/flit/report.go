@@ -3,6 +3,7 @@
 package flit
 
 import (
+	"maps"
 	"math/bits"
 	"time"
 
@@ -31,6 +32,8 @@ type counters struct {
 	end       uint64            // cycle in which the last packet is complete
 	batches   [numBatches]batch // of synthetic traffic
 	windows   []batch
+	replies   batch  // of Reactive
+	requested uint64 // sum over the replies, from the generation of their requests to their own, in cycles
 }
 
 // channelUse is the buffer occupancy of one virtual channel, over all input ports of a kind.
@@ -83,6 +86,11 @@ func (c *counters) receive(pk *packet, t, end uint64) {
 	c.longest = max(c.longest, total)
 	c.end = max(c.end, end)
 	c.latencies[histogramPlace(total)]++
+	if pk.flags&isReply != 0 {
+		c.replies.packets++
+		c.replies.total += total
+		c.requested += uint64(pk.message)
+	}
 }
 
 // add adds the counts of d.
@@ -104,6 +112,8 @@ func (c *counters) add(d *counters) {
 	}
 	c.longest = max(c.longest, d.longest)
 	c.end = max(c.end, d.end)
+	c.replies.add(&d.replies)
+	c.requested += d.requested
 	for i := range d.windows {
 		if i == len(c.windows) {
 			c.windows = append(c.windows, batch{})
@@ -150,7 +160,8 @@ type Report struct {
 	// Nonminimal is the share of packets that did not take a minimal path in a dragonfly, from 0 to 1.
 	Nonminimal float64 `json:"nonminimal_share,omitempty"`
 
-	Windows []Window `json:"windows,omitempty"` // of Transient
+	Windows  []Window        `json:"windows,omitempty"` // of Transient
+	Reactive *ReactiveReport `json:"reactive,omitempty"`
 
 	// MessageLatency is the mean over the messages of a trace, from handover to the reception of the last flit.
 	Messages       uint64  `json:"messages"`
@@ -166,15 +177,28 @@ type Report struct {
 	batches *[numBatches]batch
 }
 
-// reportUnits are the units of the report in results.
+// reportUnits are the units of the parts that all reports have.
 var reportUnits = map[string]string{
 	"cycles": "cycles", "applied_load": "flits/cycle", "accepted_load": "flits/cycle", "flit_latency": "cycles",
 	"flit_network_latency": "cycles", "packet_latency": "cycles", "packet_injection_latency": "cycles",
-	"windows.cycle": "cycles", "windows.accepted_load": "flits/cycle", "windows.packet_latency": "cycles",
 	"packet_network_latency": "cycles", "message_latency": "cycles", "vcs.occupancy": "flits",
 	"stalls.cycles": "cycles", "packet_latency_interval.half_width": "cycles", "saturation.load": "flits/cycle",
 	"saturation.throughput": "flits/cycle", "saturation.zero_load": "flits/cycle",
 	"saturation.zero_load_latency": "cycles", "saturation.zero_load_interval.half_width": "cycles",
+}
+
+// units returns the units of the report, those of its optional parts only with these.
+func (r *Report) units() map[string]string {
+	units := maps.Clone(reportUnits)
+	if len(r.Windows) > 0 {
+		units["windows.cycle"], units["windows.packet_latency"] = "cycles", "cycles"
+		units["windows.accepted_load"] = "flits/cycle"
+	}
+	if r.Reactive != nil {
+		units["reactive.request_latency"], units["reactive.reply_latency"] = "cycles", "cycles"
+		units["reactive.round_trip"] = "cycles"
+	}
+	return units
 }
 
 // LinkReport describes one direction of a link.
@@ -225,7 +249,7 @@ func (n *worker) report(cycles uint64) *Report {
 		InjectionLatency: ratio(c.injection, c.packets), NetworkLatency: ratio(c.total-c.injection, c.packets),
 		Hops: ratio(c.hops, c.packets), Nonminimal: ratio(c.detoured, c.packets),
 		Messages: c.messages, MessageLatency: ratio(c.waited, c.messages),
-		Events: n.events,
+		Events: n.events, Reactive: n.reactiveReport(),
 	}
 	if n.traffic != nil {
 		r.IdleHosts, r.Windows = n.traffic.idleShare(), n.windows(cycles)

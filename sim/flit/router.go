@@ -213,7 +213,7 @@ func (n *worker) hindrance(o *port, channel, flits uint32, t uint64) stall {
 		return stallOutput
 	case n.p.OutputBuffer > 0 && o.room < int32(flits):
 		return stallBuffer
-	case !toHost && n.channels[channel].available(t, uint64(n.p.Speedup)) < int32(flits):
+	case (!toHost || n.reactive) && n.channels[channel].available(t, uint64(n.p.Speedup)) < int32(flits):
 		return stallCredits
 	}
 	return stallNone
@@ -257,6 +257,8 @@ func (n *worker) grant(input, first, out uint32, t uint64) {
 	if o.kind != hostPort {
 		n.channels[c.channel].credits -= int32(flits)
 		n.touch(o)
+	} else if n.reactive && pk.flags&isReply == 0 {
+		n.channels[c.channel].credits -= int32(flits) // room for the reply
 	}
 	n.returnCredits(pt, input-q*n.vcs, int32(flits), t)
 	pk.vc = uint8(c.channel - out*n.vcs)

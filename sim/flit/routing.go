@@ -56,15 +56,20 @@ func (p *Params) resolve(t *topology.Network) error {
 		at   *int
 		need int
 	}{{"local-vcs", &p.LocalVCs, local}, {"global-vcs", &p.GlobalVCs, global}} {
+		need := vcs.need * int(p.classCount())
 		if *vcs.at == 0 {
-			*vcs.at = vcs.need
+			*vcs.at = need
 		}
-		if *vcs.at < vcs.need {
-			return fmt.Errorf("%s: expected at least %d for routing %v, found %d; use --set %s=%d", vcs.key, vcs.need,
-				p.Routing, *vcs.at, vcs.key, vcs.need)
+		if *vcs.at < need {
+			traffic := ""
+			if p.classCount() > 1 {
+				traffic = " with requests and replies"
+			}
+			return fmt.Errorf("%s: expected at least %d for routing %v%s, found %d; use --set %s=%d", vcs.key, need,
+				p.Routing, traffic, *vcs.at, vcs.key, need)
 		}
 	}
-	return nil
+	return p.checkClasses()
 }
 
 // newRouting returns the routing of a network. links contains the routers' ports by port of the topology.
@@ -118,6 +123,9 @@ func (r *routing) begin(n *worker, from uint32, pk *packet) {
 func (r *routing) route(n *worker, at uint32, pk *packet) {
 	if !r.through(pk, at) && n.edge[pk.to] == at {
 		pk.out, pk.vc = n.hostPorts[pk.to], 0
+		if pk.flags&isReply != 0 {
+			pk.vc = 1
+		}
 		return
 	}
 	switch {
@@ -125,6 +133,7 @@ func (r *routing) route(n *worker, at uint32, pk *packet) {
 		r.routeDragonfly(n, at, pk)
 	case r.mesh != nil:
 		pk.out, pk.vc = r.mesh.next(at, n.edge[pk.to], pk.to)
+		pk.vc += n.classOffset(pk, localPort)
 	default:
 		r.paths.route(n, at, pk)
 	}
@@ -149,6 +158,6 @@ func (r *routing) granted(n *worker, pk *packet, out uint32) {
 	case r.transit != nil:
 		r.moved(n, pk, o.router, out)
 	case r.mesh != nil:
-		r.mesh.granted(pk)
+		r.mesh.granted(n, pk)
 	}
 }

@@ -23,16 +23,18 @@ type Traffic struct {
 	Offset  int      `json:"offset,omitempty"`        // for Adversarial and others, in groups or routers
 	Share   float64  `json:"share,omitempty"`         // for Hotspot and HotRegion, 0 to 1
 	Part    float64  `json:"part,omitempty"`          // for HotRegion, of the routers, 0 to 1
-	Shares  [3]int   `json:"shares,omitzero"`         // for Mix, in percent
+	Shares  [3]int   `json:"shares,omitzero"`         // for Mix and Burst, in percent
 	Burst   float64  `json:"burst,omitempty"`         // for Bursty, mean length in packets
 	Hot     []uint32 `json:"hot,omitempty"`           // target hosts of Hotspot
-	Of      []string `json:"of,omitempty"`            // patterns of Burst (one) and Transient (two), as for --synthetic
+	Of      []string `json:"of,omitempty"`            // patterns of Burst, Transient and Reactive, as for --synthetic
 	Packets uint64   `json:"packets,omitempty"`       // for Burst, per host; for AllToAll the phases
 	Random  bool     `json:"random,omitempty"`        // for AllToAll: in a random order per host
 	Then    float64  `json:"then,omitempty"`          // for Transient, the load after the change
 	Change  uint64   `json:"change_cycle,omitempty"`  // for Transient, after the warm-up
 	Window  uint64   `json:"window_cycles,omitempty"` // for Transient, at least 1
-	Seed    int64    `json:"seed,omitempty"`          // of packets and targets; 0: that of Params
+	// MaxRequests limits the requests of a host whose replies are not received, for Reactive; 0: no limit.
+	MaxRequests int   `json:"max_requests,omitempty"`
+	Seed        int64 `json:"seed,omitempty"` // of packets and targets; 0: that of Params
 	// Cycles before the measurement, and measured ones, at least 1. Burst and AllToAll end with their last packet and
 	// measure all cycles.
 	Warmup  uint64 `json:"warmup_cycles"`
@@ -121,6 +123,7 @@ func Curve(o SyntheticOptions, loads []float64) ([]*Report, error) {
 
 // newSynthetic returns a network with traffic.
 func newSynthetic(o *SyntheticOptions) (*worker, error) {
+	o.Params.setClasses(&o.Traffic)
 	n, err := newNetwork(o.Context, o.Network, &o.Params)
 	if err != nil {
 		return nil, err
@@ -162,6 +165,9 @@ func newTraffic(n *worker, t *Traffic) *traffic {
 	g.logFail, g.quota = logFailOf(t.Load, n.p), startQuota(n, t)
 	if t.Pattern == Transient {
 		g.change = &change{n.from + t.Change, logFailOf(t.Then, n.p)}
+	}
+	if g.reactive = startReplies(n, t); g.reactive != nil {
+		n.reactive, g.logFail = true, logFailOf(t.Load/2, n.p) // the other half are replies
 	}
 	if t.Pattern == Bursty {
 		g.startBursts(n)
@@ -241,6 +247,8 @@ type traffic struct {
 	quota   *quota     // nil: no end
 	change  *change    // nil: none
 	of      []*traffic // patterns of Traffic.Of
+
+	reactive *reactive // nil: no replies
 }
 
 // first returns the cycle of the first packet of a host.
@@ -283,6 +291,11 @@ func (n *worker) generate(h uint32, t uint64) {
 		c.generates = n.sendQuota(h, t)
 		return
 	}
+	if g.reactive != nil {
+		n.sendRequest(h, t)
+		c.generates = g.after(h, t+1)
+		return
+	}
 	if room := n.roomFor(h, c, t); room < int64(n.p.PacketFlits) || n.create(h, g.target(n, h), t) == none {
 		n.drop(t)
 	}
@@ -319,21 +332,33 @@ func (n *worker) drop(t uint64) {
 	}
 	n.counters.dropped++
 	if n.batch > 0 {
-		n.counters.batches[(t-n.from)/n.batch].offered += uint64(n.p.PacketFlits)
+		flits := uint64(n.p.PacketFlits)
+		if n.reactive {
+			flits *= 2 // there is no reply either
+		}
+		n.counters.batches[(t-n.from)/n.batch].offered += flits
 	}
 }
 
 // roomFor returns the free flits of the source queue or, without one, of the router's buffer.
 func (n *worker) roomFor(h uint32, c *nic, t uint64) int64 {
 	if n.p.SourceQueue > 0 {
-		return int64(n.p.SourceQueue) - int64(c.queued) - int64(c.linkFree-min(t, c.linkFree))
+		return int64(n.p.SourceQueue) - int64(c.queued) - c.leaving(t)
 	}
 	room := int64(0)
 	first := (uint32(len(n.ports)) + h) * n.vcs
-	for _, ch := range n.channels[first:][:n.count[hostPort]] {
+	for _, ch := range n.channels[first:][:n.lanes[hostPort]] {
 		room += int64(ch.available(t, uint64(n.p.Speedup)))
 	}
 	return room
+}
+
+// leaving returns the flits of the source queue that have not left with their packet yet.
+func (c *nic) leaving(t uint64) int64 {
+	if c.sendsReply {
+		return 0
+	}
+	return int64(c.linkFree - min(t, c.linkFree))
 }
 
 // target draws the target of a packet.

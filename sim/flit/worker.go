@@ -128,6 +128,9 @@ func (n *worker) divide(count int) bool {
 	// All buffers full of full packets, and one more packet per host.
 	whole := n.p.PacketFlits
 	packets := n.hosts * (n.p.SourceQueue/whole + 2)
+	if n.reactive { // replies, and packets on the links to the hosts
+		packets += n.hosts * (n.p.replyRoom()/whole + 2 + int(n.horizon)/whole)
+	}
 	for i := range n.ports {
 		kind := n.ports[i].kind
 		packets += int(n.count[kind])*(int(n.capacity[kind])/whole) + n.p.OutputBuffer/whole + 1
