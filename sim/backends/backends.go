@@ -4,6 +4,7 @@ package backends
 import (
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/analytical"
+	"github.com/tracedag/tracedag/sim/busbw"
 	"github.com/tracedag/tracedag/sim/exec"
 	"github.com/tracedag/tracedag/sim/flit"
 	"github.com/tracedag/tracedag/sim/flow"
@@ -22,6 +23,7 @@ var All = []sim.Kind{
 	flit.Backend,
 	slots.Backend,
 	ideal.Backend,
+	busbw.Backend,
 	exec.Backend,
 }
 

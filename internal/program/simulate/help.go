@@ -2,8 +2,7 @@ package simulate
 
 const long = `Run a trace on a simulated machine and report when each rank finishes.
 
-TRACE is a file or folder in any format that can be read; the default is standard input. Collectives become messages
-unless the backend runs them.`
+TRACE is a file or folder in any format that can be read (default: stdin).`
 
 const examples = `  tracegen horovod | simulate
   simulate --backend packet --topology fattree:k=8 --transport dctcp x.parquet

@@ -32,7 +32,7 @@ var layers = []layer{
 	{row: 5, from: 20, to: 440, name: "dag/gen", about: "one folder per workload model",
 		packages: []string{"dag/gen/..."}},
 	{row: 5, from: 500, to: 940, name: "sim/backends", about: "one folder per backend, and their registry",
-		packages: []string{"sim/backends", "sim/analytical/...", "sim/exec/...", "sim/flit/...", "sim/flow",
+		packages: []string{"sim/backends", "sim/analytical/...", "sim/busbw", "sim/exec/...", "sim/flit/...", "sim/flow",
 			"sim/ideal/...",
 			"sim/loggops/...",
 			"sim/packet/...", "sim/slots"}},
