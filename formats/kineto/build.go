@@ -216,7 +216,9 @@ func (b *rankBuilder) add(i int32, talks []int32, events [][2]int32) {
 	p.end = start + extra.launch + o.took
 	if isCalc {
 		p.count = 1
-		b.Add(b.calc(o, label, extra.launch), b.deps...)
+		op := b.calc(o, label, extra.launch)
+		b.vary.apply(&op)
+		b.Add(op, b.deps...)
 		return
 	}
 	for _, k := range talks {
@@ -271,8 +273,10 @@ func (b *rankBuilder) gap(o *deviceOp, label int32, isCalc bool, ended, ready da
 		a.launch = gap
 		return a
 	}
-	calc := b.Add(dag.Op{Kind: dag.Calc, Duration: gap, Stream: label, Host: host, Name: name, Timed: true,
-		MeasuredStart: o.start - gap + b.offset, MeasuredEnd: o.start + b.offset}, b.deps...)
+	op := dag.Op{Kind: dag.Calc, Duration: gap, Stream: label, Host: host, Name: name, Timed: true,
+		MeasuredStart: o.start - gap + b.offset, MeasuredEnd: o.start + b.offset}
+	b.vary.apply(&op)
+	calc := b.Add(op, b.deps...)
 	b.deps = append(b.deps[:0], calc)
 	a.end = o.start - b.zero
 	return a

@@ -9,7 +9,8 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// TestGroup reads calls that one kernel executes: a send and a receive, inside the annotation of the group or before it.
+// TestGroup reads calls that one kernel executes: a send and a receive, inside the annotation of the group or before
+// it.
 func TestGroup(t *testing.T) {
 	for _, outer := range []int{1, 50} { // start of the annotation
 		var inputs []*format.Input

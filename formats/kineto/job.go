@@ -36,6 +36,7 @@ type rank struct {
 	talk   *talk
 	waits  *waits
 	offset dag.Time // of its times to those of the job
+	vary   *variation
 }
 
 // rankOf returns the rank of the trace with a rank of the job, -1 if that has no file.

@@ -16,9 +16,13 @@ type Options struct {
 	OnlyPresent bool     // reduce process groups to the ranks with files
 	Replicate   bool     // make the ranks without files from those with files
 	AlignClocks bool     // correct the clocks of hosts so that collectives end at the same time
+	Jitter      float64  // standard deviation of the computation of replicated ranks, relative to it
+	Stragglers  []string // replicated ranks whose computation takes longer, as RANK=FACTOR
+	Seed        int64    // seed of the jitter
 	Steps       string   // steps to keep: their number, the first and last as in 15-17, or last; "": all
 
-	steps stepNumbers
+	steps   stepNumbers
+	factors map[int32]float64 // of the stragglers
 }
 
 // Values of Options.Gaps.
@@ -34,7 +38,37 @@ var table = &format.OptionTable{
 }
 
 func newOptions() *Options {
-	return &Options{Gaps: gapsAll, KernelGap: 30 * dag.Microsecond}
+	return &Options{Gaps: gapsAll, KernelGap: 30 * dag.Microsecond, Seed: 1}
+}
+
+// RandomSeed returns the seed.
+func (o *Options) RandomSeed() *int64 { return &o.Seed }
+
+// largestFactor is the largest factor of a straggler.
+const largestFactor = 1e6
+
+// checkVariation parses the stragglers.
+func (o *Options) checkVariation() error {
+	switch {
+	case !o.Replicate && len(o.Stragglers) > 0:
+		return param.Needs("straggler", "--replicate")
+	case !o.Replicate && o.Jitter > 0:
+		return param.Needs("replicate-jitter", "--replicate")
+	case !(o.Jitter >= 0 && o.Jitter <= 1):
+		return param.Errorf("replicate-jitter", "expected 0 to 1, found %v", o.Jitter)
+	}
+	o.factors = make(map[int32]float64)
+	for _, text := range o.Stragglers {
+		left, right, found := strings.Cut(text, "=")
+		rank, errRank := strconv.ParseInt(left, 10, 32)
+		factor, errFactor := strconv.ParseFloat(right, 64)
+		if !found || errRank != nil || errFactor != nil || rank < 0 || !(factor > 0 && factor <= largestFactor) {
+			return param.Errorf("straggler", "expected RANK=FACTOR, such as 5=1.3, with a factor above 0 and at most "+
+				"%v, found %q", float64(largestFactor), text)
+		}
+		o.factors[int32(rank)] = factor
+	}
+	return nil
 }
 
 // stepNumbers are the steps to keep. The zero value keeps everything.
@@ -48,6 +82,9 @@ func (o *Options) Check() error {
 	o.steps = stepNumbers{}
 	if o.Replicate && o.OnlyPresent {
 		return param.Exclude("replicate", "only-present")
+	}
+	if err := o.checkVariation(); err != nil {
+		return err
 	}
 	switch o.Steps {
 	case "":
@@ -80,6 +117,11 @@ func (o *Options) Params() param.Set {
 			"reduce process groups of a Kineto trace to the ranks that have files"),
 		param.Bool(&o.Replicate, "replicate",
 			"make the ranks of a Kineto trace that have no files, as copies of the others"),
+		param.Float(&o.Jitter, "replicate-jitter", "standard deviation of the computation of ranks made by --replicate, "+
+			"relative to that of their original"),
+		param.Strings(&o.Stragglers, "straggler", "rank made by --replicate whose computation takes a multiple of "+
+			"the time, such as 5=1.3; repeatable").Placeholder("rank=factor"),
+		param.Int(&o.Seed, "seed", "seed of the random choices of --replicate-jitter"),
 		param.Bool(&o.AlignClocks, "align-clocks",
 			"correct the clocks of Kineto traces of different hosts so that collectives end at the same time"),
 		param.String(&o.Steps, "steps", "steps of a Kineto trace to keep, such as 15-17 or last (default: all)"),

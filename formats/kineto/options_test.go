@@ -169,10 +169,67 @@ func TestReplicate(t *testing.T) {
 			t.Errorf("rank %d: %v", i, got)
 		}
 	}
+	checkVariation(t, text, trace)
 	text = strings.ReplaceAll(text, "[0, 4]", "[0, 3]")
 	_, err = read([]*format.Input{{Name: "rank0.json", Reader: strings.NewReader(text)}},
 		format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
 	if err == nil || !strings.Contains(err.Error(), "do not divide the 8 ranks") {
 		t.Errorf("an irregular group: %v", err)
+	}
+}
+
+// checkVariation makes rank 5 of a trace slower and lets the computation of the made ranks vary.
+func checkVariation(t *testing.T, text string, same *dag.Trace) {
+	t.Helper()
+	read := func(jitter float64, seed int64, stragglers ...string) (*dag.Trace, error) {
+		own := newOptions()
+		own.Replicate, own.Jitter, own.Seed, own.Stragglers = true, jitter, seed, stragglers
+		if err := own.Check(); err != nil {
+			return nil, err
+		}
+		return read([]*format.Input{{Name: "rank0.json", Reader: strings.NewReader(text)}},
+			format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+	}
+	sum := func(trace *dag.Trace, rank int) (total dag.Time) {
+		r := trace.Ranks[rank]
+		for op := range r.Len() {
+			if r.Kind[op] == dag.Calc {
+				total += r.Duration.At(op)
+			}
+		}
+		return total
+	}
+	slow, err := read(0, 1, "5=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range slow.Ranks {
+		want := sum(same, i)
+		if i == 5 {
+			want *= 2
+		}
+		if got := sum(slow, i); got != want {
+			t.Errorf("rank %d computes for %v, expected %v", i, got, want)
+		}
+	}
+	one, err := read(0.1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := read(0.1, 1)
+	other, _ := read(0.1, 2)
+	if sum(one, 0) != sum(same, 0) || sum(one, 3) == sum(same, 3) || sum(one, 3) == sum(one, 4) {
+		t.Errorf("jitter: rank 0 %v, 3 %v, 4 %v, without %v", sum(one, 0), sum(one, 3), sum(one, 4), sum(same, 3))
+	}
+	if sum(one, 3) != sum(again, 3) || sum(one, 3) == sum(other, 3) {
+		t.Errorf("jitter does not follow from the seed: %v, %v, %v", sum(one, 3), sum(again, 3), sum(other, 3))
+	}
+	for text, message := range map[string]string{
+		"0=2": "rank 0 has a file", "8=2": "expected a rank below 8", "5": "RANK=FACTOR", "5=0": "RANK=FACTOR",
+		"5=x": "RANK=FACTOR",
+	} {
+		if _, err := read(0, 1, text); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("--straggler %s: %v", text, err)
+		}
 	}
 }

@@ -4,11 +4,16 @@ package kineto
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/memory"
+	"github.com/tracedag/tracedag/param"
 )
 
 // tiling is how the groups like a group of a present rank divide the job: rank q is at position q/stride modulo size of
@@ -69,6 +74,9 @@ func (j *job) replicate() error {
 			}
 		}
 	}
+	if err := j.checkStragglers(); err != nil {
+		return err
+	}
 	for q := range int32(j.world) {
 		if j.rankOf(q) >= 0 {
 			continue
@@ -84,16 +92,67 @@ func (j *job) replicate() error {
 				best, least = i, distance
 			}
 		}
-		j.ranks = append(j.ranks, present[best].copyTo(q, tilings[best]))
+		made := present[best].copyTo(q, tilings[best])
+		made.vary = j.o.own.variationOf(q)
+		j.ranks = append(j.ranks, made)
 	}
 	slices.SortFunc(j.ranks, func(a, b rank) int { return cmp.Compare(a.global, b.global) })
 	for i := range j.ranks {
 		j.index[j.ranks[i].global] = int32(i)
 	}
-	j.o.warn("%s: --replicate: %d of the %d ranks are copies of those with files, with the same times, and with "+
-		"process groups that divide the job like theirs; %d all-to-alls of uneven sizes become even", present[0].name,
-		j.world-len(present), j.world, uneven)
+	times := "the same times"
+	if own := j.o.own; own.Jitter > 0 || len(own.factors) > 0 {
+		times = fmt.Sprintf("computation that varies by %v of itself and takes longer on %d stragglers", own.Jitter,
+			len(own.factors))
+	}
+	j.o.warn("%s: --replicate: %d of the %d ranks are copies of those with files, with %s, and with process groups "+
+		"that divide the job like theirs; %d all-to-alls of uneven sizes become even", present[0].name,
+		j.world-len(present), j.world, times, uneven)
 	return nil
+}
+
+// checkStragglers returns an error if a straggler is not a rank that replicate makes.
+func (j *job) checkStragglers() error {
+	for _, q := range slices.Sorted(maps.Keys(j.o.own.factors)) {
+		switch {
+		case int64(q) >= int64(j.world):
+			return param.Errorf("straggler", "expected a rank below %d, the size of the job, found %d", j.world, q)
+		case j.rankOf(q) >= 0:
+			return param.Errorf("straggler", "rank %d has a file, which says how long its computation takes; name a "+
+				"rank that --replicate makes", q)
+		}
+	}
+	return nil
+}
+
+// variation makes the computation of a rank differ from that of its original.
+type variation struct {
+	random *rand.Rand
+	jitter float64
+	factor float64
+}
+
+// variationOf returns the variation of a rank made by --replicate, or nil.
+func (o *Options) variationOf(rank int32) *variation {
+	factor, straggler := o.factors[rank]
+	if !straggler {
+		factor = 1
+	}
+	if o.Jitter == 0 && factor == 1 {
+		return nil
+	}
+	return &variation{rand.New(rand.NewPCG(uint64(o.Seed), uint64(rank))), o.Jitter, factor}
+}
+
+// apply changes the duration of a calc. A calc that varies has no recorded times.
+func (v *variation) apply(op *dag.Op) {
+	if v == nil {
+		return
+	}
+	factor := v.factor * max(0, 1+v.jitter*v.random.NormFloat64())
+	longer := float64(op.Duration) * factor
+	op.Duration = dag.Time(math.Round(min(longer, math.MaxInt64/2)))
+	op.Timed, op.MeasuredStart, op.MeasuredEnd = false, 0, 0
 }
 
 // copyTo returns a copy of the rank as another rank of the job.
