@@ -45,12 +45,15 @@ const (
 
 // Call is a collective, send or receive. A kernel executes several if they are a group.
 type Call struct {
-	Kind     string // of the collective, "send", "recv", or "" if unknown
-	Group    string // name of the process group, "" if unknown
-	Size     int    // members of the group; 0: all ranks, or unknown
-	In, Out  int64  // bytes that the rank gives and gets, if Sized
-	Sized    bool
-	Sequence int64 // number on its group; -1: unknown
+	Kind    string // of the collective, "send", "recv", or "" if unknown
+	Group   string // name of the process group, "" if unknown
+	Size    int    // members of the group
+	In, Out int64  // bytes that the rank gives and gets, if Sized
+	Sized   bool
+
+	// Comm and Instance are equal on all members of a collective that waits for all of them. Comm is -1 for other
+	// calls, and if the calls of the ranks do not fit.
+	Comm, Instance int32
 }
 
 // ReadProfiles reads the files of a job for statistics, by rank. It needs no file of other ranks. With reference, it
@@ -75,13 +78,21 @@ func ReadProfiles(inputs []*format.Input, o format.ReadOptions, reference bool) 
 	if err != nil {
 		return nil, err
 	}
+	j.setComms()
+	matched := true
+	if err := j.match(); err != nil {
+		o.Warn("%v; there are no stragglers", err)
+		matched = false
+	} else if own.AlignClocks {
+		j.alignClocks()
+	}
 	profiles := make([]*Profile, len(j.ranks))
-	par.For(len(profiles), func(i int) { profiles[i] = j.ranks[i].profile() })
+	par.For(len(profiles), func(i int) { profiles[i] = j.ranks[i].profile(j.world, matched) })
 	return profiles, nil
 }
 
-// profile returns the profile of a rank.
-func (r *rank) profile() *Profile {
+// profile returns the profile of a rank of a job whose collectives are matched or not.
+func (r *rank) profile(world int, matched bool) *Profile {
 	p := &Profile{File: r.name, Rank: r.global, Reference: r.reference}
 	if !r.runsOps {
 		return p
@@ -112,8 +123,12 @@ func (r *rank) profile() *Profile {
 		c := &r.talk.list[i]
 		g := &r.talk.groups[c.group]
 		op := &p.Ops[c.at]
-		op.Calls = append(op.Calls, Call{Kind: c.op.kind(), Group: cmp.Or(g.name, g.about), Size: len(g.members),
-			In: c.bytes, Out: cmp.Or(c.recv, c.bytes), Sized: c.sized, Sequence: c.seq})
+		call := Call{Kind: c.op.kind(), Group: cmp.Or(g.name, g.about), Size: cmp.Or(len(g.members), world),
+			In: c.bytes, Out: cmp.Or(c.recv, c.bytes), Sized: c.sized, Comm: -1}
+		if s, ok := c.op.subkind(); ok && matched && !s.Rooted() && !c.unrelated {
+			call.Comm, call.Instance = g.comm, c.instance
+		}
+		op.Calls = append(op.Calls, call)
 	}
 	return p
 }

@@ -18,6 +18,8 @@ type Stats struct {
 	Spread []Spread `json:"spread"` // over the ranks with ops
 	Types  []Type   `json:"types"`  // sums over ranks
 
+	Stragglers []Straggler `json:"stragglers"` // without Reference
+
 	// Reference: the statistics are those of HTA, with its events, steps and rounding.
 	Reference bool `json:"hta"`
 }
@@ -42,6 +44,10 @@ type Rank struct {
 	Types   []Type   `json:"types"`
 	Streams []Stream `json:"streams"`
 	Queues  []Queue  `json:"queues"`
+	Kernels []Kernel `json:"kernels"` // computation, communication, memory
+
+	Launches    Launches     `json:"launches"`
+	Collectives []Collective `json:"collectives"` // without Reference
 }
 
 // Type is the time in which exactly these kinds of ops run.
@@ -108,6 +114,7 @@ type item struct {
 	idles      bool // the gap before it counts as idle
 	launched   bool
 	launch     dag.Time
+	name       string
 }
 
 // place is a stream.
@@ -140,21 +147,26 @@ func Compute(profiles []*kineto.Profile, reference bool) (*Stats, error) {
 	for i, p := range profiles {
 		var items []item
 		var changes []change
+		var launches []launch
 		if reference {
 			if p.Reference.MTIA && len(steps) > 1 {
 				return nil, format.FileErrorf(p.File,
 					"--compat cannot select the steps of MTIA traces as HTA does; omit it")
 			}
 			var err error
-			if items, changes, err = referenceItems(p.Reference, len(steps) > 1); err != nil {
+			if items, changes, launches, err = referenceItems(p.Reference, len(steps) > 1); err != nil {
 				return nil, format.InFile(p.File, err)
 			}
 		} else {
-			items, changes = exactItems(p)
+			items, changes, launches = exactItems(p)
 		}
 		r := &s.Ranks[i]
 		r.Rank, r.File = p.Rank, p.File
-		r.Types, r.Streams, r.Queues = []Type{}, []Stream{}, queues(changes)
+		r.Types, r.Streams, r.Queues, r.Collectives = []Type{}, []Stream{}, queues(changes), []Collective{}
+		r.Kernels, r.Launches = kernelsOf(items), launchesOf(launches)
+		if !reference {
+			r.Collectives = collectivesOf(p)
+		}
 		if len(items) > 0 {
 			t := r.measure(items)
 			for k := range t {
@@ -162,17 +174,21 @@ func Compute(profiles []*kineto.Profile, reference bool) (*Stats, error) {
 			}
 		}
 	}
-	s.Types = sums.list()
+	s.Types, s.Stragglers = sums.list(), []Straggler{}
+	if !reference {
+		s.Stragglers = stragglers(profiles)
+	}
 	s.spread()
 	return s, nil
 }
 
-// exactItems returns the ops of a profile and the changes of queues.
-func exactItems(p *kineto.Profile) (items []item, changes []change) {
+// exactItems returns the ops of a profile, the changes of queues and the launches.
+func exactItems(p *kineto.Profile) (items []item, changes []change, launches []launch) {
 	items = make([]item, len(p.Ops))
 	for i := range p.Ops {
 		o := &p.Ops[i]
-		items[i] = item{o.Start, o.End, place{o.Device, o.Stream}, computation, true, o.Launched, o.LaunchStart}
+		items[i] = item{o.Start, o.End, place{o.Device, o.Stream}, computation, true, o.Launched, o.LaunchStart,
+			o.Name}
 		switch o.Class {
 		case kineto.Communication:
 			items[i].kind = communication
@@ -181,9 +197,11 @@ func exactItems(p *kineto.Profile) (items []item, changes []change) {
 		}
 		if o.Launched {
 			changes = append(changes, change{o.LaunchStart, 1, items[i].place}, change{o.Start, -1, items[i].place})
+			launches = append(launches, launch{o.LaunchEnd - o.LaunchStart, o.End - o.Start,
+				max(0, o.Start-o.LaunchEnd)})
 		}
 	}
-	return items, changes
+	return items, changes, launches
 }
 
 // measure sets the statistics of a rank.

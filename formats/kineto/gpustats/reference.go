@@ -55,7 +55,7 @@ type linked struct {
 	lastDevice int
 	kept       int // rows of the host that are kept
 	launches   int // of them: launches
-	places     []place
+	items      []int32
 }
 
 // referenceRows returns the rows that HTA keeps, as indices: without those of the last step if there are several.
@@ -89,8 +89,8 @@ func referenceRows(f *kineto.Reference, steps bool, of map[int64]*linked) ([]int
 	return rows, nil
 }
 
-// referenceItems returns the rows of a file that count as ops, and the changes of queues.
-func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []change, err error) {
+// referenceItems returns the rows of a file that count as ops, the changes of queues and the launches.
+func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []change, launches []launch, err error) {
 	of := make(map[int64]*linked)
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -113,7 +113,7 @@ func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []ch
 	}
 	rows, err := referenceRows(f, steps, of)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	kept := make([]bool, len(f.Rows))
 	for _, i := range rows {
@@ -128,11 +128,12 @@ func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []ch
 		if r.Stream == -1 {
 			continue
 		}
-		x := item{start: r.Start, end: r.End, place: place{0, r.Stream}, kind: kindOf(r.Name), idles: r.Runs}
+		x := item{start: r.Start, end: r.End, place: place{0, r.Stream}, kind: kindOf(r.Name), idles: r.Runs,
+			name: r.Name}
 		x.launch, x.launched = launchOf(f, r, of[r.Correlation], kept, first)
 		items = append(items, x)
 		if l := of[r.Correlation]; l != nil {
-			l.places = append(l.places, x.place)
+			l.items = append(l.items, int32(len(items)-1))
 		}
 	}
 	for _, i := range rows {
@@ -142,11 +143,13 @@ func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []ch
 		}
 		l := of[r.Correlation]
 		l.launches++
-		if len(changes)+len(l.places) > most(f) {
-			return nil, nil, errTooMany
+		if len(changes)+len(l.items) > most(f) {
+			return nil, nil, nil, errTooMany
 		}
-		for _, at := range l.places {
-			changes = append(changes, change{r.Start, 1, at})
+		for _, k := range l.items {
+			x := &items[k]
+			changes = append(changes, change{r.Start, 1, x.place})
+			launches = append(launches, launch{r.End - r.Start, x.end - x.start, max(0, x.start-r.End)})
 		}
 	}
 	for _, i := range rows {
@@ -155,7 +158,7 @@ func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []ch
 			changes = append(changes, change{r.Start, -1, place{0, r.Stream}})
 		}
 	}
-	return items, changes, nil
+	return items, changes, launches, nil
 }
 
 // launchOf returns when a row was launched: the start of the last row of the host with its correlation, of event 0 if

@@ -15,11 +15,13 @@ import (
 	"github.com/tracedag/tracedag/formats/kineto"
 	"github.com/tracedag/tracedag/formats/kineto/gpustats"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // gpuPage is the help of statistics of GPU traces.
 const gpuPage = `tracecat --gpu prints statistics of the traces of torch.profiler as it recorded them, per rank: idle time, compute
-time, communication that overlaps computation or is exposed, reasons of idle time and lengths of queues per stream.
+time, communication that overlaps computation or is exposed, reasons of idle time and lengths of queues per stream,
+delays of launches, bandwidths of collectives, stragglers, and the kernels with the greatest sums.
 
   tracecat --gpu profiles/
   tracecat --gpu --json profiles/ | jq '.ranks[] | .exposed / .kernel_time'
@@ -127,7 +129,76 @@ func writeGPU(out io.Writer, s *gpustats.Stats) error {
 				shortTime(float64(q.Full)))
 		}
 	}
+	fmt.Fprintln(w, "\nrank\tlaunches\tdelay mean\tp50\tp99\tmax\tshort ops\tlong calls\tlong delays")
+	for i := range s.Ranks {
+		l := &s.Ranks[i].Launches
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", s.Ranks[i].Rank, l.Count, shortTime(l.Mean),
+			shortTime(l.P50), shortTime(l.P99), shortTime(float64(l.Max)), l.Short, l.LongCalls, l.LongDelays)
+	}
+	writeCollectives(w, s)
+	writeKernels(w, s)
 	return w.Flush()
+}
+
+// mostKernels is the number of kernels per rank and kind that the table shows.
+const mostKernels = 3
+
+// writeKernels prints the kernels with the greatest sums.
+func writeKernels(w io.Writer, s *gpustats.Stats) {
+	fmt.Fprintln(w, "\nrank\tkind\tops\tsum\tmin\tmean\tmax\tstd\tname")
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		shown := make(map[string]int)
+		for _, k := range r.Kernels {
+			if shown[k.Kind]++; shown[k.Kind] > mostKernels {
+				continue
+			}
+			name := plain(k.Name)
+			if runes := []rune(name); len(runes) > 60 {
+				name = string(runes[:57]) + "..."
+			}
+			fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rank, k.Kind, k.Count, shortTime(float64(k.Sum)),
+				shortTime(float64(k.Min)), shortTime(k.Mean), shortTime(float64(k.Max)), shortTime(k.Std), name)
+		}
+	}
+}
+
+// writeCollectives prints collectives and stragglers.
+func writeCollectives(w io.Writer, s *gpustats.Stats) {
+	if s.Reference {
+		return
+	}
+	bandwidth := func(v float64) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.4g GB/s", v)
+	}
+	fmt.Fprintln(w, "\nrank\tcommunication\tgroup\tmembers\tsize\tcount\tsum\tmin\tmax\talgbw\tbusbw")
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		for _, c := range r.Collectives {
+			size, group := "-", "-"
+			if c.Size >= 0 {
+				size = units.FormatSize(c.Size)
+			}
+			if c.Group != "" {
+				group = plain(c.Group)
+			}
+			fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Rank, c.Kind, group, c.Ranks, size,
+				c.Count, shortTime(float64(c.Sum)), shortTime(float64(c.Min)), shortTime(float64(c.Max)),
+				bandwidth(c.AlgBW), bandwidth(c.BusBW))
+		}
+	}
+	if len(s.Stragglers) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nstraggler\tlast in\tothers waited\tworst\tstart\tothers waited")
+	for _, x := range s.Stragglers {
+		fmt.Fprintf(w, "%d\t%d\t%s\t%s %d\t%s\t%s\n", x.Rank, x.Collectives, shortTime(float64(x.Caused)),
+			plain(x.Worst.Kind), x.Worst.Instance, shortTime(float64(x.Worst.Start)),
+			shortTime(float64(x.Worst.Caused)))
+	}
 }
 
 // writeTypes prints the kinds of ops that run at a time, of all ranks.
