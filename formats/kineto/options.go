@@ -117,8 +117,8 @@ func (o *Options) Params() param.Set {
 			"reduce process groups of a Kineto trace to the ranks that have files"),
 		param.Bool(&o.Replicate, "replicate",
 			"make the ranks of a Kineto trace that have no files, as copies of the others"),
-		param.Float(&o.Jitter, "replicate-jitter", "standard deviation of the computation of ranks made by --replicate, "+
-			"relative to that of their original"),
+		param.Float(&o.Jitter, "replicate-jitter",
+			"standard deviation of the computation of ranks made by --replicate, relative to that of their original"),
 		param.Strings(&o.Stragglers, "straggler", "rank made by --replicate whose computation takes a multiple of "+
 			"the time, such as 5=1.3; repeatable").Placeholder("rank=factor"),
 		param.Int(&o.Seed, "seed", "seed of the random choices of --replicate-jitter"),
