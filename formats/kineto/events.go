@@ -11,7 +11,6 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par"
-	"github.com/tracedag/tracedag/memory"
 )
 
 // parser reads a recording.
@@ -25,8 +24,9 @@ type parser struct {
 	e        event
 	key      []byte // scratch space
 	kinds    []callKind
-	classes  []int8 // by name: class of device ops plus 1
-	kept     bool   // operators are kept in any case
+	classes  []int8       // by name: class of device ops plus 1
+	each     func() error // receives the events in place of the recording; nil: none
+	kept     bool         // operators are kept in any case
 	category struct {
 		name []byte
 		is   category
@@ -43,21 +43,13 @@ const eventShare = 16
 
 // readRecording reads a file.
 func readRecording(in *format.Input, o *readOptions) (*recording, error) {
-	p := &parser{ctx: o.ctx, watch: par.Watch{Context: o.ctx}, stepName: o.steps, kept: o.keepHost}
-	p.name = in.Name
-	p.meta = metadata{rank: -1, world: -1}
-	p.category.is = catUndefined
+	p := newParser(o.ctx, in)
+	p.stepName, p.kept = o.steps, o.keepHost
 	if o.reference {
 		p.reference = new(Reference)
 	}
-	p.streamOf = make(map[deviceStream]int32)
-	p.w = window{r: in.Reader, most: int(min(64<<20, max(windowSize, memory.Limit(o.ctx)/eventShare)))}
-	err := p.file()
-	if err == nil && p.w.err != nil {
-		err = fmt.Errorf("reading: %w", format.Cause(p.w.err))
-	}
-	if err != nil {
-		return nil, format.InFile(in.Name, err)
+	if err := p.read(); err != nil {
+		return nil, err
 	}
 	p.w = window{}
 	if err := p.link(); err != nil {
@@ -69,6 +61,18 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 		r.reference.MTIA = r.meta.mtia
 	}
 	return &r, nil
+}
+
+// read reads the file and its events.
+func (p *parser) read() error {
+	err := p.file()
+	if err == nil && p.w.err != nil {
+		err = fmt.Errorf("reading: %w", format.Cause(p.w.err))
+	}
+	if err != nil {
+		return format.InFile(p.name, err)
+	}
+	return nil
 }
 
 // see makes the lexer read the window.
@@ -389,6 +393,9 @@ func (p *parser) keep() error {
 	e := &p.e
 	if phase := p.content(e.phase); len(phase) != 1 || phase[0] != 'X' {
 		return nil
+	}
+	if p.each != nil {
+		return p.each()
 	}
 	name := p.content(e.category)
 	if !bytes.Equal(name, p.category.name) {

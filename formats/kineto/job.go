@@ -228,6 +228,23 @@ func (r *recording) first() dag.Time {
 
 // warn reports damage and events that cannot be used.
 func (r *rank) warn(warn func(string, ...any)) {
+	r.warnDamage(warn)
+	if len(r.ops) == 0 && len(r.operators) == 0 {
+		warn("%s: no ops: rank %d is empty", r.name, r.global)
+	}
+	t := r.talk
+	if len(t.foreign) > 0 {
+		slices.Sort(t.foreign)
+		warn("%s: kernels that communicate without NCCL count as computation: %s", r.name, abbreviated(t.foreign))
+	}
+	if t.irregular != "" {
+		warn("%s: the list of the ranks of group %q is cut and irregular: its rest continues the first two", r.name,
+			t.irregular)
+	}
+}
+
+// warnDamage reports damage and events without a time that can be used.
+func (r *recording) warnDamage(warn func(string, ...any)) {
 	d := &r.damage
 	if d.events > 0 {
 		warn("%s: offset %d: damaged events were skipped: %d in all; %d events were read", r.name, d.offset, d.events,
@@ -241,18 +258,6 @@ func (r *rank) warn(warn func(string, ...any)) {
 	}
 	if n := r.dropped.far + r.dropped.timeless; n > 0 {
 		warn("%s: %d events without a time near the others were skipped", r.name, n)
-	}
-	if len(r.ops) == 0 && len(r.operators) == 0 {
-		warn("%s: no ops: rank %d is empty", r.name, r.global)
-	}
-	t := r.talk
-	if len(t.foreign) > 0 {
-		slices.Sort(t.foreign)
-		warn("%s: kernels that communicate without NCCL count as computation: %s", r.name, abbreviated(t.foreign))
-	}
-	if t.irregular != "" {
-		warn("%s: the list of the ranks of group %q is cut and irregular: its rest continues the first two", r.name,
-			t.irregular)
 	}
 }
 

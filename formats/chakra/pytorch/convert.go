@@ -148,6 +148,10 @@ func (t *trace) setType(o *op) error {
 		}
 		return nil
 	}
+	if o.talk != nil { // of the callers of a kernel
+		t.setTalk(o)
+		return nil
+	}
 	o.Type = chakra.CommCollNode
 	if strings.Contains(o.Name, sendRecvKernel) {
 		if err := t.setSendRecv(o); err != nil {

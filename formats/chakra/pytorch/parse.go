@@ -23,11 +23,15 @@ type trace struct {
 	byID  map[uint64]int // index of each op by id
 
 	schema string
+	pid    uint64
 	compat bool  // convert as Chakra's converter does in any case
 	linked bool  // a node has what a linker adds
 	cut    int64 // number of whole nodes of a file that ends early; 0: it does not
 	groups []processGroup
 	syncs  int64 // number of converted ops with a sync_dep
+
+	links linking
+	pair  *profile // to link; nil: none
 
 	talksOnHost bool // communication is that of host ops, for lack of kernels
 }
@@ -142,6 +146,9 @@ func (t *trace) Member(line int64, name string, value json.RawMessage) error {
 	n, ok := nodejson.Uint(value)
 	if !ok {
 		return t.fail(line, name+" to be an integer", nodejson.Show(value))
+	}
+	if name == "pid" {
+		t.pid = n
 	}
 	t.attrs[i] = chakra.Uint64(name, n)
 	return nil
@@ -285,6 +292,9 @@ func (p *opReader) read(o *op, n *node) {
 	}
 	if !o.device {
 		o.talk = p.talk(o, n)
+		if p.pair != nil {
+			o.bytes, _ = tensorBytes(n.in) // of a kernel that it launches
+		}
 	}
 }
 

@@ -5,14 +5,20 @@
 package pytorch
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/chakra/nodejson"
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/formats/kineto"
+	"github.com/tracedag/tracedag/internal/par"
 )
 
 // Format is PyTorch's execution trace format, one file per rank.
@@ -40,25 +46,108 @@ var schemas = map[string]bool{
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
+	inputs, pairs, err := pairsOf(inputs, o)
+	if err != nil {
+		return nil, err
+	}
+	compat := o.Compat
+	o.Compat = false // the converter makes files that the simulator refuses, with missing threads
 	traces := make([]*trace, len(inputs))
 	result, err := nodejson.ReadRanks(inputs, o, func(rank int, in *format.Input) (chakra.File, error) {
-		t := &trace{file: in.Name, compat: o.Compat}
+		t := &trace{file: in.Name, compat: compat, pair: pairs[int64(rank)]}
 		traces[rank] = t
 		return t.read(o.Context, in)
 	})
 	if err == nil {
-		warn(traces, o)
+		warn(traces, compat, o)
 	}
 	return result, err
 }
 
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// alike reports whether the names of all files differ in numbers only, so that all are execution traces.
+func alike(inputs []*format.Input) bool {
+	plain := func(in *format.Input) string { return digits.ReplaceAllString(filepath.Base(in.Name), "0") }
+	return !slices.ContainsFunc(inputs, func(in *format.Input) bool { return plain(in) != plain(inputs[0]) })
+}
+
+// withHead returns the input with its head, which files behind the first of a trace lack.
+func withHead(in *format.Input) *format.Input {
+	if len(in.Head) > 0 {
+		return in
+	}
+	r := bufio.NewReaderSize(in.Reader, format.DetectBytes)
+	with := *in
+	with.Reader = r
+	with.Head, _ = r.Peek(format.DetectBytes) // an error comes back with the content
+	with.Head = bytes.Clone(with.Head)
+	return &with
+}
+
+// pairsOf separates execution traces from profiles, and reads the profile of each rank.
+func pairsOf(inputs []*format.Input, o format.ReadOptions) ([]*format.Input, map[int64]*profile, error) {
+	var traces, others []*format.Input
+	if alike(inputs) {
+		return inputs, nil, nil
+	}
+	for _, in := range inputs {
+		in = withHead(in)
+		if kineto.Format.Detect(in.Head) && !beginning.Match(in.Head) {
+			others = append(others, in)
+		} else {
+			traces = append(traces, in)
+		}
+	}
+	if len(others) == 0 {
+		return traces, nil, nil
+	}
+	if len(traces) == 0 {
+		return nil, nil, format.FileErrorf(others[0].Name, "expected execution traces beside profiles, found none: "+
+			"read profiles alone with --from kineto")
+	}
+	profiles := make([]*profile, len(others))
+	err := par.Each(len(others), func(i int) (err error) {
+		profiles[i], err = readProfile(o.Context, others[i])
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	pairs := make(map[int64]*profile)
+	for _, p := range profiles {
+		if len(traces) == 1 && len(profiles) == 1 {
+			p.rank = 0
+		}
+		switch other := pairs[p.rank]; {
+		case p.rank < 0:
+			return nil, nil, format.FileErrorf(p.file, "expected the rank in distributedInfo or in the file's name, "+
+				"as in kineto_3.json, found neither")
+		case p.rank >= int64(len(traces)):
+			return nil, nil, format.FileErrorf(p.file, "expected an execution trace of rank %d beside its profile, "+
+				"found %d execution traces", p.rank, len(traces))
+		case other != nil:
+			return nil, nil, format.FileErrorf(p.file, "expected one profile per rank, found rank %d also in %s",
+				p.rank, other.file)
+		}
+		pairs[p.rank] = p
+	}
+	return traces, pairs, nil
+}
+
 // warn reports what the traces lack.
-func warn(traces []*trace, o format.ReadOptions) {
+func warn(traces []*trace, compat bool, o format.ReadOptions) {
 	syncs, untimed := int64(0), 0
 	for _, t := range traces {
 		syncs += t.syncs
 		if t.cut > 0 {
 			o.Warn("%s: the file ends early; its %d whole nodes were read", t.file, t.cut)
+		}
+		if t.pair != nil {
+			for _, w := range t.pair.warnings {
+				w(o.Warn)
+			}
+			t.links.warn(t, o.Warn)
 		}
 		if !t.linked {
 			untimed++
@@ -68,7 +157,7 @@ func warn(traces []*trace, o format.ReadOptions) {
 	if syncs > 0 {
 		o.Warn("%s: sync_dep of %d nodes is ignored, as by Chakra's converter", first, syncs)
 	}
-	if untimed > 0 && !o.Compat {
+	if untimed > 0 && !compat {
 		o.Warn("%s: the execution traces of %d ranks have no times and no kernels: computation takes no time", first,
 			untimed)
 	}
@@ -86,6 +175,15 @@ func (t *trace) read(ctx context.Context, in *format.Input) (f chakra.File, err 
 	}
 	if f.Metadata, err = t.metadata(); err != nil {
 		return f, err
+	}
+	if t.pair != nil {
+		if t.linked {
+			return f, format.FileErrorf(in.Name, "expected an execution trace without times beside the profile %s, "+
+				"found a linked one: read it alone", t.pair.file)
+		}
+		if err := t.link(ctx, t.pair); err != nil {
+			return f, err
+		}
 	}
 	if !t.linked && !t.compat {
 		t.communicate()
