@@ -93,16 +93,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	bin := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range programs {
-		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	bin := programsFolder(t)
 	guides := glob(t, pages...)
 	for i, path := range append(guides, glob(t, referencePages...)...) {
 		t.Run(strings.TrimSuffix(path, ".md"), func(t *testing.T) {
@@ -121,6 +112,22 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// programsFolder returns a folder with the programs of the suite.
+func programsFolder(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range programs {
+		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bin
 }
 
 // page is a page of documentation under test. With -update, replaced has its new parts.
@@ -190,9 +197,9 @@ func (p *page) parse() {
 			delete(unused, first)
 		case "go":
 			p.excerpt(begin, end, file)
-		case "text", "json", "yaml", "sql":
+		case "text", "json", "yaml", "sql", "python":
 		default:
-			p.Errorf("%s:%d: language %q; expected console, sh, go FILE, text, json, yaml or sql", p.path, begin,
+			p.Errorf("%s:%d: language %q; expected console, sh, go FILE, text, json, yaml, sql or python", p.path, begin,
 				language)
 		}
 	}
