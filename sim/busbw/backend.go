@@ -68,8 +68,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	}
 	w, ok := attr.ParseSimAI(h.Attrs)
 	if !ok {
-		return nil, errors.New("the backend busbw sums over the rows of a workload text of SimAI: expected a trace of " +
-			"the format simai, found another; use another --backend")
+		return nil, errors.New("the backend busbw sums over the rows of a workload text of SimAI: expected a trace " +
+			"of the format simai, found another; use another --backend")
 	}
 	return &configured{b, env.OrEmpty(), &w, h.Ranks, h.Ops}, nil
 }

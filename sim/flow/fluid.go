@@ -43,6 +43,7 @@ type fluid struct {
 	round   uint32      // of changes at one time
 	changed []uint32    // flows whose level may have changed in this round
 	limits  []limit     // of the users of a link
+	filling []limit     // those that fill does not know to be lower than the level
 }
 
 // limit is the level of a user of a link without that link.
@@ -306,7 +307,8 @@ func (s *fluid) update(i uint32) {
 			}
 		}
 	case sum > l.capacity:
-		level = fill(l.capacity, s.limits)
+		s.filling = append(s.filling[:0], s.limits...)
+		level = fill(l.capacity, s.filling)
 	}
 	if level == old || math.Abs(level-old) <= unchanged*min(level, old) {
 		return
@@ -315,13 +317,14 @@ func (s *fluid) update(i uint32) {
 	for k := range l.users {
 		f := l.users[k].flow
 		x := &s.flows[f]
-		if to := s.level(x, noLink); math.Abs(to-x.level) > unchanged*x.level {
+		if to := min(s.limits[k].level, level); math.Abs(to-x.level) > unchanged*x.level {
 			s.move(f, x.level, to, i)
 		}
 	}
 }
 
-// fill returns the level at which users with the given limits fill a capacity that is smaller than their sum.
+// fill returns the level at which users with the given limits fill a capacity that is smaller than their sum. It uses
+// the memory of limits.
 func fill(capacity float64, limits []limit) float64 {
 	for {
 		open := 0.0
