@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
@@ -45,7 +47,8 @@ type backend struct {
 	flows, ports string // file names
 	maxFlows     int
 
-	network *topology.Network
+	network  *topology.Network // nil: platform
+	platform *platform
 }
 
 func newBackend() *backend {
@@ -73,7 +76,7 @@ func (b *backend) Params() param.Set {
 	set := param.Set{
 		param.String(&b.topology, "topology",
 			"network: specification such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
-				".topo file or link list").
+				".topo file, link list or platform of SimGrid (.xml)").
 			Placeholder("network").Offer(topology.Completions()...),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
@@ -139,10 +142,35 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			}
 		}
 	}
-	if b.network, err = topology.Load(b.topology); err != nil {
+	if b.network, b.platform = nil, nil; strings.EqualFold(filepath.Ext(b.topology), ".xml") {
+		b.platform, err = loadPlatform(b.topology)
+		if b.balance == balanceSpray && !env.IsGiven("balance") {
+			b.balance = balanceFixed
+		}
+	} else {
+		b.network, err = topology.Load(b.topology)
+	}
+	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	return b.placement.Check()
+	return cmp.Or(b.checkBalance(), b.placement.Check())
+}
+
+// checkBalance returns an error if load balancing is requested although the routes are given.
+func (b *backend) checkBalance() error {
+	if b.platform != nil && b.balance != balanceFixed {
+		return param.Errorf("balance", "expected %s, because platform files have one route between two hosts, "+
+			"found %s", balanceFixed, b.balance)
+	}
+	return nil
+}
+
+// size returns the number of hosts.
+func (b *backend) size() int {
+	if b.platform != nil {
+		return len(b.platform.hosts)
+	}
+	return b.network.Hosts
 }
 
 // setModel selects a model with its parameters.
@@ -218,16 +246,19 @@ func (r *replay) place(b *backend) ([]uint32, error) {
 	if r.shared && !b.placed {
 		by = topology.NodePlacement
 	}
-	hosts, err := by.Place(r.program.Ranks(), b.network.Hosts, b.nics, b.seed, r.nodes)
+	hosts, err := by.Place(r.program.Ranks(), b.size(), b.nics, b.seed, r.nodes)
 	if err != nil {
 		return nil, err
 	}
-	return hosts, topology.CheckHosts(hosts, b.nics, r.program.Ranks(), b.network.Hosts)
+	return hosts, topology.CheckHosts(hosts, b.nics, r.program.Ranks(), b.size())
 }
 
 func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	b := *r.b
 	if err := b.Params().Override(o.Settings); err != nil {
+		return nil, err
+	}
+	if err := b.checkBalance(); err != nil {
 		return nil, err
 	}
 	m := &b.model
@@ -255,7 +286,11 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	result.Backend, result.Model, result.Params = Backend.Name, b.modelName, b.values(m)
 	result.Settings = fmt.Sprintf("balance=%s o=%v", b.balance, b.overhead)
-	result.Topology = b.network.Describe(b.topology)
+	if b.platform != nil {
+		result.Topology = b.platform.describe()
+	} else {
+		result.Topology = b.network.Describe(b.topology)
+	}
 	result.Topology.Placement = b.placement.String()
 	more.addSections(result, b.maxFlows, o.Figures)
 	if result.Path != nil {
@@ -270,15 +305,24 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 // simulate runs the trace.
 func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOptions) (*sim.Result, *results, error) {
 	started := time.Now()
-	routes, err := topology.NewRoutes(o.Context, b.network, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	s := newSelector(b.network, routes, b.balance, b.seed)
 	c := &coupling{
-		fluid: newFluid(s.links), model: m, selector: s, hosts: hosts, nics: b.nics, local: b.local,
-		rendezvous: uint64(b.rendezvous), program: r.program, ctx: o.Context, carried: make([]float64, len(s.links)),
+		model: m, hosts: hosts, nics: b.nics, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program,
+		ctx: o.Context,
 	}
+	if b.platform != nil {
+		p := *b.platform // the route found last belongs to one run
+		p.route = nil
+		c.paths, c.fluid = &p, newFluid(slices.Clone(p.links))
+		c.loops = b.local == topology.Local{}
+	} else {
+		routes, err := topology.NewRoutes(o.Context, b.network, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		s := newSelector(b.network, routes, b.balance, b.seed)
+		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
+	}
+	c.carried = make([]float64, len(c.fluid.links))
 	if b.balance == balanceSpray || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
 	}

@@ -17,7 +17,9 @@ import (
 type coupling struct {
 	fluid      *fluid
 	model      *model
-	selector   *selector
+	paths      paths
+	load       []uint64 // of the selector, with the policy least
+	loops      bool     // messages between ranks of one host take its route to itself, if any
 	hosts      []uint32 // by rank
 	nics       int
 	local      topology.Local
@@ -95,12 +97,17 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 		c.sent[m] = t
 	}
 	op := a.Op(m)
-	if from, to := topology.Endpoints(c.hosts, c.nics, op); from == to {
+	if from, to := topology.Endpoints(c.hosts, c.nics, op); c.isLocal(from, to) {
 		a.Schedule(op.Rank, t+c.local.Time(op.Size), sendEnded, m)
 		return
 	}
 	c.handed = append(c.handed, m)
 	a.Wake(t)
+}
+
+// isLocal reports whether messages between two hosts use no links.
+func (c *coupling) isLocal(from, to uint32) bool {
+	return from == to && !(c.loops && c.paths.loops(from))
 }
 
 // Request announces a message that waits for its receive.
@@ -120,7 +127,7 @@ func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 // control returns the time of an announcement or its answer, that of a message without bytes.
 func (c *coupling) control(from, to uint32) uint64 {
 	latencyFactor, _ := c.model.factors(0)
-	return min(tick(latencyFactor*float64(c.selector.latencyBetween(from, to))), math.MaxInt64)
+	return min(tick(latencyFactor*float64(c.paths.latencyBetween(from, to))), math.MaxInt64)
 }
 
 // Event handles an event of the coupling.
@@ -193,7 +200,7 @@ func (c *coupling) end(a *sim.Actor, f uint32, at uint64) {
 	r := &c.records[x.record]
 	r.end = at
 	for _, port := range x.used {
-		c.selector.load[port] -= r.bytes
+		c.load[port] -= r.bytes
 	}
 	s := &c.fluid.flows[f]
 	for k, i := range s.route.links {
@@ -238,10 +245,10 @@ func (c *coupling) start(a *sim.Actor, m uint32) error {
 	}
 	x := &c.active[f]
 	x.message, x.record, x.used = m, number-1, x.used[:0]
-	if c.selector.load != nil {
+	if c.load != nil {
 		x.used = append(x.used, c.used...)
 		for _, port := range x.used {
-			c.selector.load[port] += op.Size
+			c.load[port] += op.Size
 		}
 	}
 	if c.number != nil {
@@ -261,12 +268,12 @@ func (c *coupling) route(from, to, number uint32) (*route, error) {
 		r, c.unused = c.unused[n-1], c.unused[:n-1]
 	}
 	if c.model.crossTraffic {
-		if _, err := c.selector.find(&c.back, to, from, number); err != nil {
+		if _, err := c.paths.find(&c.back, to, from, number); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	if c.used, err = c.selector.find(&c.there, from, to, number); err != nil {
+	if c.used, err = c.paths.find(&c.there, from, to, number); err != nil {
 		return nil, err
 	}
 	c.model.fill(r, c.fluid.links, &c.there, &c.back)
@@ -283,7 +290,7 @@ func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
 	if op.Size > c.rendezvous {
 		latency = c.control(to, from)
 	}
-	if from == to {
+	if c.isLocal(from, to) {
 		local := uint64(c.local.Latency)
 		return c.local.Time(op.Size) - local, latency + local
 	}

@@ -19,6 +19,18 @@ const (
 	balanceFixed = "fixed"
 )
 
+// paths has the paths of a network.
+type paths interface {
+	// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several.
+	find(p *path, from, to, flow uint32) (used []uint32, err error)
+	// latencyBetween returns the largest latency of the paths between two hosts in picoseconds.
+	latencyBetween(from, to uint32) uint64
+	// loops reports whether a host has a path to itself.
+	loops(host uint32) bool
+	// portRows returns the ports, without traffic, and the number of the link of each.
+	portRows() (rows []portRow, links []uint32)
+}
+
 // selector selects the paths of flows.
 type selector struct {
 	net     *topology.Network
@@ -82,7 +94,6 @@ func newSelector(net *topology.Network, routes *topology.Routes, balance string,
 	return s
 }
 
-// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several.
 func (s *selector) find(p *path, from, to, flow uint32) (used []uint32, err error) {
 	nic, last := s.routes.NIC(from), s.routes.HostPort(to)
 	sw, edge := s.routes.Edge(from), s.routes.Edge(to)
@@ -210,7 +221,17 @@ func saturating(a, b uint64) uint64 {
 	return math.MaxUint64 - 1
 }
 
-// latencyBetween returns the largest latency of the shortest paths between two hosts in picoseconds.
+func (s *selector) loops(uint32) bool { return false }
+
+func (s *selector) portRows() ([]portRow, []uint32) {
+	rows, names := make([]portRow, len(s.ports)), s.net.PortNames()
+	for i, p := range s.ports {
+		rows[i] = portRow{port: i, name: names[i], capacity: float64(s.net.Links[p.Link].Rate) / 8,
+			tier: slices.Index(topology.Tiers, s.net.TierOf(p))}
+	}
+	return rows, s.linkOf
+}
+
 func (s *selector) latencyBetween(from, to uint32) uint64 {
 	if from == to {
 		return 0

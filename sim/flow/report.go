@@ -20,8 +20,8 @@ import (
 
 // results are the results of a run beyond those of all backends.
 type results struct {
-	network   *topology.Network
-	flows     []record // by start
+	network   *topology.Network // nil: a platform
+	flows     []record          // by start
 	fcts      []float64
 	slowdowns []float64
 	fct       measure.Distribution[float64]
@@ -39,6 +39,9 @@ type portRow struct {
 	name  string
 	bytes float64 // with acknowledgements
 	use   float64 // utilization until the last completion, 0 to 1
+
+	capacity float64 // bytes per second
+	tier     int     // index in topology.Tiers; -1: none
 }
 
 // tierRow is the traffic of all ports of a tier.
@@ -50,7 +53,10 @@ type tierRow struct {
 }
 
 func newResults(c *coupling) *results {
-	r := &results{network: c.selector.net, flows: c.records}
+	r := &results{flows: c.records}
+	if s, ok := c.paths.(*selector); ok {
+		r.network = s.net
+	}
 	bytes, sum, squares := 0.0, 0.0, 0.0
 	for i := range r.flows {
 		f := &r.flows[i]
@@ -80,20 +86,17 @@ func newResults(c *coupling) *results {
 
 // count adds the traffic of ports and tiers.
 func (r *results) count(c *coupling) {
-	names, tiers := r.network.PortNames(), make([]tierRow, len(topology.Tiers))
-	for i, p := range c.selector.ports {
-		l := c.selector.linkOf[i]
-		row := portRow{port: i, name: names[i], bytes: c.carried[l] / float64(c.fluid.links[l].ports())}
+	tiers := make([]tierRow, len(topology.Tiers))
+	rows, links := c.paths.portRows()
+	for i, row := range rows {
+		l := links[i]
+		row.bytes = c.carried[l] / float64(c.fluid.links[l].ports())
 		if r.last > 0 {
-			capacity := float64(r.network.Links[p.Link].Rate) / 8
-			row.use = min(1, row.bytes/capacity*psPerSecond/float64(r.last))
+			row.use = min(1, row.bytes/row.capacity*psPerSecond/float64(r.last))
 		}
-		t := &tiers[slices.Index(topology.Tiers, r.network.TierOf(p))]
-		t.ports++
-		t.bytes += row.bytes
-		t.mean += row.use
-		t.most = max(t.most, row.use)
-		t.busiest = max(t.busiest, row.bytes)
+		if row.tier >= 0 {
+			tiers[row.tier].add(&row)
+		}
 		if row.bytes > 0 {
 			r.ports = append(r.ports, row)
 		}
@@ -106,6 +109,15 @@ func (r *results) count(c *coupling) {
 			r.tiers = append(r.tiers, *t)
 		}
 	}
+}
+
+// add adds the traffic of a port.
+func (t *tierRow) add(p *portRow) {
+	t.ports++
+	t.bytes += p.bytes
+	t.mean += p.use
+	t.most = max(t.most, p.use)
+	t.busiest = max(t.busiest, p.bytes)
 }
 
 // listedPorts is the largest number of ports in a result.
@@ -128,14 +140,16 @@ func (r *results) addSections(result *sim.Result, maxFlows int, figures bool) {
 	}
 	add("goodput_gbps", r.goodput)
 	add("jain_fairness_of_flow_throughput", r.jain)
-	add("tiers", r.tierTable())
+	if r.network != nil {
+		add("tiers", r.tierTable())
+	}
 	add("ports", r.portTable(listedPorts))
 	if len(r.flows) <= maxFlows {
 		add("flows", r.flowTable())
 	} else {
 		add("flows_not_listed", len(r.flows))
 	}
-	if figures {
+	if figures && r.network != nil {
 		traffic := make([]topology.Traffic, 2*len(r.network.Links))
 		for i := range r.ports {
 			traffic[r.ports[i].port] = topology.Traffic{Bytes: whole(r.ports[i].bytes), Use: r.ports[i].use}
@@ -233,11 +247,13 @@ const busiestPorts = 5
 // print prints the tiers, and the busiest ports.
 func (r *results) print(w io.Writer) {
 	size := func(bytes float64) string { return units.FormatSize(int64(whole(bytes))) }
-	fmt.Fprintln(w, "\nports\tnumber\tbytes\tmean utilization\tmax utilization\timbalance")
-	for i := range r.tiers {
-		s := &r.tiers[i]
-		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f%%\t%.1f%%\t%.3g\n", s.name, s.ports, size(s.bytes), 100*s.mean, 100*s.most,
-			s.imbalance())
+	if len(r.tiers) > 0 {
+		fmt.Fprintln(w, "\nports\tnumber\tbytes\tmean utilization\tmax utilization\timbalance")
+		for i := range r.tiers {
+			s := &r.tiers[i]
+			fmt.Fprintf(w, "%s\t%d\t%s\t%.1f%%\t%.1f%%\t%.3g\n", s.name, s.ports, size(s.bytes), 100*s.mean, 100*s.most,
+				s.imbalance())
+		}
 	}
 	if len(r.ports) == 0 {
 		return

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,6 +49,10 @@ func Load(text string) (*Network, error) {
 	kind, _, found := strings.Cut(text, ":")
 	if found && slices.Contains(Kinds(), resolveKind(kind)) {
 		return Parse(text)
+	}
+	if strings.EqualFold(filepath.Ext(text), ".xml") {
+		return nil, fmt.Errorf("%s: expected a specification, a .topo file or a list of links, found a platform of "+
+			"SimGrid; only the backend flow reads it", text)
 	}
 	n, err := open(text)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(text, `./\`) {

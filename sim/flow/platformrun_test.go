@@ -1,0 +1,163 @@
+package flow_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim/backends"
+)
+
+// platformCase is a recorded run of SimGrid.
+type platformCase struct {
+	Config struct {
+		LatencyFactor   float64 `json:"latency_factor"`
+		BandwidthFactor float64 `json:"bandwidth_factor"`
+		WeightS         float64 `json:"weight_S"`
+		Gamma           float64 `json:"tcp_gamma"`
+		CrossTraffic    bool    `json:"crosstraffic"`
+	}
+	XML   string `json:"platform_xml"`
+	Links []struct {
+		Name    string
+		BW, Lat float64
+		Sharing string
+	}
+	Routes []struct {
+		Src, Dst string
+		Links    []string
+	}
+	Flows []struct {
+		Src, Dst             string
+		Start, Bytes, Finish float64
+	}
+}
+
+// platform returns the platform file and the hosts of a case.
+func (c *platformCase) platform() (text string, host map[string]int) {
+	host = map[string]int{}
+	if c.XML != "" {
+		for i := range 1024 {
+			host[fmt.Sprintf("n%d", i)] = i
+		}
+		return c.XML, host
+	}
+	var b, routes strings.Builder
+	for _, r := range c.Routes {
+		for _, name := range []string{r.Src, r.Dst} {
+			if _, known := host[name]; !known {
+				host[name] = len(host)
+				fmt.Fprintf(&b, "<host id=%q speed=\"1Gf\"/>\n", name)
+			}
+		}
+		fmt.Fprintf(&routes, "<route src=%q dst=%q symmetrical=\"NO\">", r.Src, r.Dst)
+		for _, l := range r.Links {
+			fmt.Fprintf(&routes, "<link_ctn id=%q/>", l)
+		}
+		routes.WriteString("</route>\n")
+	}
+	for _, l := range c.Links {
+		fmt.Fprintf(&b, "<link id=%q bandwidth=\"%.17gBps\" latency=\"%.17gs\" sharing_policy=%q/>\n", l.Name, l.BW,
+			l.Lat, strings.ToUpper(l.Sharing))
+	}
+	return `<platform version="4.1"><zone id="z" routing="Full">` + b.String() + routes.String() +
+		`</zone></platform>`, host
+}
+
+// TestPlatformRuns compares ends of flows on platform files with SimGrid.
+func TestPlatformRuns(t *testing.T) {
+	folder := os.Getenv("TRACEDAG_VECTORS")
+	if folder == "" {
+		t.Skip("TRACEDAG_VECTORS names no folder of vectors")
+	}
+	paths, err := filepath.Glob(filepath.Join(folder, "flow", "cases", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	worst := 0.0
+	for _, name := range paths {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c platformCase
+			if err := json.Unmarshal(data, &c); err != nil {
+				t.Fatal(err)
+			}
+			text, host := c.platform()
+			file := filepath.Join(t.TempDir(), "p.xml")
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			flows := c.Flows
+			slices.SortStableFunc(flows, func(a, b struct {
+				Src, Dst             string
+				Start, Bytes, Finish float64
+			}) int {
+				return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(host[a.Src], host[b.Src]))
+			})
+			ranks := 0
+			for _, f := range flows {
+				ranks = max(ranks, host[f.Src]+1, host[f.Dst]+1)
+			}
+			b, last, calc := dag.NewBuilder(ranks), map[int]dag.Time{}, map[int][]int{}
+			for i, f := range flows {
+				from, start := host[f.Src], dag.Time(math.Round(f.Start*1e12))
+				r := b.Rank(from)
+				calc[from] = []int{r.Calc(start-last[from], calc[from]...)}
+				r.Send(int32(host[f.Dst]), int64(f.Bytes), int64(i), calc[from]...)
+				b.Rank(host[f.Dst]).Recv(int32(from), int64(f.Bytes), int64(i))
+				last[from] = start
+			}
+			times := ends(t, b.Trace(), "topology="+file, "flow-model=cm02",
+				fmt.Sprintf("latency-factor=%g", c.Config.LatencyFactor),
+				fmt.Sprintf("bandwidth-factor=%g", c.Config.BandwidthFactor),
+				fmt.Sprintf("weight-s=%g", c.Config.WeightS), fmt.Sprintf("tcp-gamma=%.0f", c.Config.Gamma),
+				fmt.Sprintf("cross-traffic=%v", c.Config.CrossTraffic))
+			if len(times) != len(flows) {
+				t.Fatalf("%d flows, expected %d", len(times), len(flows))
+			}
+			for i, f := range flows {
+				d := math.Abs(float64(times[i])/1e12-f.Finish) / f.Finish
+				if worst = max(worst, d); !(d <= max(1e-6, 1e-12/f.Finish)) { // ends are whole picoseconds
+					t.Errorf("flow %d from %s to %s ends at %v, in SimGrid at %.12g s", i, f.Src, f.Dst, times[i],
+						f.Finish)
+				}
+			}
+		})
+	}
+	t.Logf("largest relative difference %.2g", worst)
+}
+
+// TestPlatformLoopback compares messages of a host to itself with hand calculations.
+func TestPlatformLoopback(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us"
+		loopback_bw="10GBps" loopback_lat="100ns"/></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hosts, []byte("1\n1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace := traceOf(2, message{0, 1, 1_000_000, 0})
+	if got := ends(t, trace, "topology="+file, "placement="+hosts); got[0] != 100_100*dag.Nanosecond {
+		t.Errorf("ends at %v, expected 100.1us", got[0])
+	}
+	r, err := backends.Run(trace, "flow", backends.Set("topology="+file, "placement="+hosts, "local-latency=1us"))
+	if err != nil || r.Makespan.String() != dag.Microsecond.String() {
+		t.Errorf("ends at %v (%v), expected 1us", r.Makespan, err)
+	}
+	if _, err := backends.Run(trace, "flow", backends.Set("topology="+file, "balance=least")); err == nil {
+		t.Error("no error with balance=least")
+	}
+}
