@@ -251,7 +251,9 @@ func (r *platformReader) addLink(w wire) error {
 	if len(r.p.wires) >= maxPlatformLinks {
 		return fmt.Errorf("expected at most %d links, found more", maxPlatformLinks)
 	}
-	r.wires[w.name] = uint32(len(r.p.wires))
+	if r.table { // links of clusters have unique names, which nothing refers to
+		r.wires[w.name] = uint32(len(r.p.wires))
+	}
 	r.p.wires = append(r.p.wires, w)
 	return nil
 }
