@@ -2,6 +2,7 @@ package publish
 
 import (
 	"cmp"
+	"encoding/json"
 	"math/big"
 	"os"
 	"reflect"
@@ -20,6 +21,7 @@ type described struct {
 	dataset.Row
 	generator string // workload model of tracegen, "" for other traces
 	made      []dag.Input
+	attrs     string        // of the trace
 	problems  []dag.Problem // that keep the trace from completing, of the first few
 	count     int           // of all problems
 }
@@ -90,7 +92,7 @@ func readHeader(name string) (h *dag.Header, err error) {
 
 // header sets what the header states.
 func (d *described) header(h *dag.Header) {
-	d.Title = h.Title
+	d.Title, d.attrs = h.Title, h.Attrs
 	if len(h.Provenance) == 0 {
 		return
 	}
@@ -125,11 +127,19 @@ func fits(sum *big.Int) *int64 {
 	return &n
 }
 
-// source returns the name of the format that the trace was first read from: tracegen for generated ones, and otherwise
-// that of the name of the first input.
+// source returns the name of the format that the trace was first read from: tracegen for generated ones, otherwise the
+// format whose attributes the trace has, and otherwise that of the name of the first input.
 func (d *described) source(formats format.List) string {
 	if d.generator != "" {
 		return "tracegen"
+	}
+	var attrs map[string]json.RawMessage
+	if json.Unmarshal([]byte(d.attrs), &attrs) == nil {
+		for _, name := range formats.Names() {
+			if _, has := attrs[name]; has {
+				return name
+			}
+		}
 	}
 	for _, in := range d.made {
 		if f := formats.ForPath(strings.TrimSuffix(strings.TrimSuffix(in.Name, ".gz"), ".zst")); f != nil {
