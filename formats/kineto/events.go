@@ -267,10 +267,18 @@ func (p *parser) events() error {
 		if p.w.err != nil {
 			return nil
 		}
+		var other *format.SyntaxError // not a list of events at all
+		if p.damage.read == 0 && len(p.w.b) > 0 && p.w.b[0] != '{' {
+			other = &format.SyntaxError{File: p.name, Offset: p.w.offset, Expected: "an event, which begins with a brace",
+				Found: fmt.Sprintf("%.20q", p.w.b)}
+		}
 		if p.damage.events == 0 {
 			p.damage.offset = p.w.offset
 		}
 		if !p.resume() {
+			if other != nil {
+				return other
+			}
 			p.cut()
 			return nil
 		}
