@@ -269,8 +269,8 @@ func (p *parser) events() error {
 		}
 		var other *format.SyntaxError // not a list of events at all
 		if p.damage.read == 0 && len(p.w.b) > 0 && p.w.b[0] != '{' {
-			other = &format.SyntaxError{File: p.name, Offset: p.w.offset, Expected: "an event, which begins with a brace",
-				Found: fmt.Sprintf("%.20q", p.w.b)}
+			other = &format.SyntaxError{File: p.name, Offset: p.w.offset,
+				Expected: "an event, which begins with a brace", Found: fmt.Sprintf("%.20q", p.w.b)}
 		}
 		if p.damage.events == 0 {
 			p.damage.offset = p.w.offset
