@@ -117,7 +117,7 @@ func TestMalformedJobs(t *testing.T) {
 	}
 }
 
-// FuzzJobs reads files of jobs. What is accepted is the same after it was written and read.
+// FuzzJobs reads files of jobs. Each accepted file is the same after it was written and read.
 func FuzzJobs(f *testing.F) {
 	f.Add([]byte(oneJob))
 	f.Add([]byte(`{"job_id":["a"],"job":[{"nodes":[{"id":1},{"id":2}],"links":[{"source":1,"target":2,"dependency":1,` +

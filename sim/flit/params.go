@@ -104,8 +104,8 @@ func (p *Params) setClasses(t *Traffic) {
 // classCount returns the number of classes of packets.
 func (p *Params) classCount() uint8 { return max(1, p.classes) }
 
-// checkClasses returns an error if the virtual channels cannot be divided among the classes. Of an odd number of
-// channels from hosts, the last one is unused.
+// checkClasses returns an error if the virtual channels cannot be divided among the classes. The last one of an
+// odd number of channels from hosts is unused.
 func (p *Params) checkClasses() error {
 	if p.classes < 2 {
 		return nil

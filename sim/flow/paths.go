@@ -191,8 +191,8 @@ func (s *selector) spread(from, to uint32) *path {
 	return p
 }
 
-// leastLoaded appends, to s.used, the ports of the path between two switches with the fewest bytes under way. Of equal
-// ones, it is the first.
+// leastLoaded appends, to s.used, the ports of the path between two switches with the fewest bytes under way: the first
+// of several such paths.
 func (s *selector) leastLoaded(from, to uint32) {
 	s.visit(from, to)
 	for k, n := range slices.Backward(s.nodes) {

@@ -74,7 +74,7 @@ var (
 	baseTree = [protocols]float64{ll: 6.8, ll128: 14, simple: 8.4} // simple: 0 in version 2.20
 	baseRing = [protocols]float64{ll: 6.6, ll128: 14, simple: 8.4}
 
-	// By hardware: NVLink, PCI Express, network. Of a tree by Simple in version 2.20: 28 on all.
+	// By hardware: NVLink, PCI Express, network. A tree by Simple takes 28 on all of them in version 2.20.
 	treeStep = [...][protocols]float64{{.6, 1.25, 4}, {1, 1.9, 4}, {5, 8.5, 14}}
 	ringStep = [...][protocols]float64{{.6, 1.9, 3.4}, {1, 2.5, 5.7}, {2.7, 4, 14}}
 )

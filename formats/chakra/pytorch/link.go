@@ -221,8 +221,8 @@ func (p *profile) byThread() (threads map[string][]int, names []string) {
 	return threads, names
 }
 
-// setExclusive sets the time of each host op in which no other op of its thread within it runs. Of ops that start
-// together the longest contains the others, but Chakra's linker takes the shortest as the first.
+// setExclusive sets the time of each host op in which no other op of its thread within it runs. The longest of ops
+// that start together contains the others, but Chakra's linker takes the shortest as the first.
 func (p *profile) setExclusive(ctx context.Context, compat bool) error {
 	watch := par.Watch{Context: ctx}
 	threads, names := p.byThread()

@@ -13,7 +13,7 @@ import (
 // fullQueue is the length from which a queue counts as full: that of CUDA.
 const fullQueue = 1024
 
-// queues returns the lengths of the queues of streams. Of changes at the same time, launches come first.
+// queues returns the lengths of the queues of streams. Launches come before other changes at the same time.
 func queues(changes []change) []Queue {
 	slices.SortFunc(changes, func(a, b change) int {
 		return cmp.Or(a.place.compare(b.place), cmp.Compare(a.at, b.at), cmp.Compare(b.step, a.step))
