@@ -272,7 +272,8 @@ func (m *Memory) transferTime(bytes int64, ranks int32) float64 {
 }
 
 // pipelineTime returns the time of n chunks in the pipeline of the stages. The slowest stage with a chunk determines
-// the time of each step of a HierarchicalPool, as in the paper; in other pools each stage takes the chunks as they arrive.
+// the time of each step of a HierarchicalPool, as in the paper; in other pools each stage takes the chunks as they
+// arrive.
 func (m *Memory) pipelineTime(n, g float64) float64 {
 	if n < 1 {
 		return 0
