@@ -145,11 +145,8 @@ func (c *Config) Print(env *generator.Env, w io.Writer) error {
 		return err
 	}
 	m, report, err := Target(p, c.Seed.Value)
-	var param *openloop.ParamError
-	if errors.As(err, &param) {
-		return err
-	} else if err != nil {
-		return &generator.Failure{Err: err}
+	if err != nil {
+		return failure(err)
 	}
 	report.warnMatrix(env)
 	return m.WriteCSV(w)
@@ -165,14 +162,20 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	p.Placed, p.Context = add, env.OrEmpty().Context
 	s, report, err := NewSource(p, c.Seed.Value)
 	done()
-	var param *openloop.ParamError
-	if errors.As(err, &param) {
-		return nil, err
-	} else if err != nil {
-		return nil, &generator.Failure{Err: err}
+	if err != nil {
+		return nil, failure(err)
 	}
 	report.warn(&p, env)
 	return s, env.PutReport(report)
+}
+
+// failure returns the error of a generation: one of a parameter as it is, any other as a failure of the model.
+func failure(err error) error {
+	var param *openloop.ParamError
+	if errors.As(err, &param) {
+		return err
+	}
+	return &generator.Failure{Err: err}
 }
 
 // setDistributions sets the preset, then the given distributions and recipe.

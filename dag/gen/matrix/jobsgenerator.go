@@ -2,14 +2,12 @@ package matrix
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
-	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/dag/jobgraph"
 	"github.com/tracedag/tracedag/param"
 )
@@ -172,11 +170,8 @@ func (c *JobsConfig) Source(env *generator.Env) (dag.Source, error) {
 	p.Placed, p.Context = add, env.OrEmpty().Context
 	jobs, report, err := NewJobs(p, c.Seed.Value)
 	done()
-	var wrong *openloop.ParamError
-	if errors.As(err, &wrong) {
-		return nil, err
-	} else if err != nil {
-		return nil, &generator.Failure{Err: err}
+	if err != nil {
+		return nil, failure(err)
 	}
 	if report.MatrixCorrected {
 		env.Warnf("nodes would exceed their capacity: the node matrix was corrected")
