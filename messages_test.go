@@ -17,13 +17,7 @@ func TestMessagesNameRemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(line string) clitest.Result {
 		args := strings.Fields(line)
-		for _, p := range programs {
-			if p.name == args[0] {
-				return clitest.Run(p.make(&Extensions{}), args[1:]...)
-			}
-		}
-		t.Fatalf("no program %s", args[0])
-		return clitest.Result{}
+		return runProgram(t, args[0], args[1:]...)
 	}
 	for _, line := range []string{
 		"tracegen -q pattern ring --ranks 21 --iterations 1 -o ring.parquet",
