@@ -109,9 +109,14 @@ func (o *outputName) Set(name string) error {
 func (o *outputName) String() string { return string(*o) }
 func (o *outputName) Type() string   { return "string" }
 
-// RegisterSync adds the flag that leaves outputs in memory to the command.
+// RegisterSync adds the flag that leaves outputs in memory to the command. In a part of another program the flag has no
+// effect: the other program decides about the files of both, and parts run concurrently.
 func (p *Program) RegisterSync(flags *pflag.FlagSet) {
-	flags.BoolVar(&p.outputs.NoSync, "no-sync", p.outputs.NoSync, "do not flush outputs to the disk (faster)")
+	noSync := &p.outputs.NoSync
+	if p.part {
+		noSync = new(*noSync)
+	}
+	flags.BoolVar(noSync, "no-sync", *noSync, "do not flush outputs to the disk (faster)")
 }
 
 // NoSync reports whether outputs need not be flushed to the disk.
