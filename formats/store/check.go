@@ -30,7 +30,7 @@ func checkRank(r *dag.Rank, comms int, m *dag.Meta) error {
 	}
 	for id := range dag.Fields {
 		if limit := dag.Fields[id].Limit(comms, m); limit > 0 {
-			if err := checkRange(values(r, fieldColumn+id), columns[fieldColumn+id].name, limit); err != nil {
+			if err := checkRange(values(r, fieldColumn+id), 0, columns[fieldColumn+id].name, limit); err != nil {
 				return err
 			}
 		}
@@ -38,20 +38,21 @@ func checkRank(r *dag.Rank, comms int, m *dag.Meta) error {
 	return r.CheckReferences()
 }
 
-// checkRange returns an error if a value of a column is negative or not below the limit.
-func checkRange(column dag.Values, name string, limit uint64) error {
+// checkRange returns an error if a value of a column is negative or not below the limit. first is the number of the
+// first op.
+func checkRange(column dag.Values, first int, name string, limit uint64) error {
 	switch values := column.(type) {
 	case *dag.Column[int64]:
-		return notNegative(name, *values)
+		return notNegative(name, *values, first)
 	case *dag.Column[dag.Time]:
-		return notNegative(name, *values)
+		return notNegative(name, *values, first)
 	case *dag.Narrow:
-		return below(name, values, int64(min(limit, 1<<31)))
+		return below(name, values, first, int64(min(limit, 1<<31)))
 	}
 	return nil
 }
 
-func notNegative[T ~int64](name string, values []T) error {
+func notNegative[T ~int64](name string, values []T, first int) error {
 	all := T(0)
 	for _, v := range values {
 		all |= v
@@ -61,17 +62,17 @@ func notNegative[T ~int64](name string, values []T) error {
 	}
 	for i, v := range values {
 		if v < 0 {
-			return fmt.Errorf("op %d: %s: expected 0 or more, found %d", i, name, v)
+			return fmt.Errorf("op %d: %s: expected 0 or more, found %d", first+i, name, v)
 		}
 	}
 	return nil
 }
 
 // below returns an error if a value of the column is not in 0..limit-1.
-func below(name string, values *dag.Narrow, limit int64) error {
+func below(name string, values *dag.Narrow, first int, limit int64) error {
 	for i := range values.Len() {
 		if v := values.At(i); v < 0 || int64(v) >= limit {
-			return fmt.Errorf("op %d: %s: expected 0..%d, found %d", i, name, limit-1, v)
+			return fmt.Errorf("op %d: %s: expected 0..%d, found %d", first+i, name, limit-1, v)
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func (r *valueReader[T]) checkLabels(b *block, first, last int) error {
 			return 1
 		})
 		e := &labelError{
-			rank: b.ranks[k].number, op: row - b.ranks[k].first, column: columns[r.column].name,
+			rank: b.ranks[k].number, op: b.ranks[k].start + row - b.ranks[k].first, column: columns[r.column].name,
 			found: r.unknown[255-v], newer: r.file.newer,
 		}
 		if r.column == colKind {

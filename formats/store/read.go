@@ -121,6 +121,7 @@ func (p *part) whole() bool {
 // rankRows is the position of a rank in a block.
 type rankRows struct {
 	number int
+	start  int // number of its first op in the block; 0 unless the block begins within the rank
 	rows
 }
 

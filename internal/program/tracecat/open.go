@@ -31,11 +31,17 @@ func open(p *cli.Program, name string, flags cli.ReadFlags) (*source, error) {
 		in.DoneReading()
 		s.Source = dag.FromTrace(t)
 	}
-	if _, err := s.Header(); err != nil {
-		in.Close()
-		return nil, err
-	}
 	return s, nil
+}
+
+// outline returns the header, and the source if it has sections. The header has then no kinds of op, which take
+// reading of all sections.
+func (s *source) outline() (dag.Sectioned, *dag.Header, error) {
+	if sectioned, ok := s.Source.(dag.Sectioned); ok && len(sectioned.Sections()) > 0 {
+		return sectioned, sectioned.Outline(), nil
+	}
+	h, err := s.Header()
+	return nil, h, err
 }
 
 // Header returns the header.

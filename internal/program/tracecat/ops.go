@@ -21,7 +21,7 @@ import (
 
 // listOps prints the selected ops of a trace, batch by batch.
 func (v *view) listOps(p *cli.Program, s *source) (err error) {
-	h, err := s.Header()
+	sectioned, h, err := s.outline()
 	if err != nil {
 		return err
 	}
@@ -29,10 +29,19 @@ func (v *view) listOps(p *cli.Program, s *source) (err error) {
 	if err != nil {
 		return format.InFile(s.in.Name, err)
 	}
+	var sections *scan
+	if sectioned != nil {
+		sections = &scan{Sectioned: sectioned, sections: sectioned.Sections(), selected: selected, named: s.named}
+	}
 	l := lister{left: v.head, selected: selected, appendOp: appendOpJSON}
 	var heading []byte
 	if !v.json {
-		used, err := usedFields(s, h, selected.ranks)
+		var used [dag.NumFields]bool
+		if sections != nil {
+			used, err = sections.usedFields()
+		} else {
+			used, err = usedFields(s, h, selected.ranks)
+		}
 		if err != nil {
 			return err
 		}
@@ -47,6 +56,9 @@ func (v *view) listOps(p *cli.Program, s *source) (err error) {
 		return err
 	}
 	l.out, l.lines = screen, heading
+	if sections != nil {
+		return screen.close(sections.list(&l))
+	}
 	return screen.close(l.listAll(s, h))
 }
 
@@ -116,7 +128,7 @@ func (l *lister) listAll(s dag.Source, h *dag.Header) error {
 			return errors.Join(err, l.flush())
 		}
 		for _, rank := range own {
-			if err := l.list(rank, ranks[rank-b.First]); err != nil {
+			if err := l.list(rank, 0, ranks[rank-b.First]); err != nil {
 				return err
 			}
 		}
@@ -124,12 +136,13 @@ func (l *lister) listAll(s dag.Source, h *dag.Header) error {
 	return l.flush()
 }
 
-func (l *lister) list(rank int, r *dag.Rank) error {
+// list prints the selected ops of a rank, or of a part of it that begins with the op of number first.
+func (l *lister) list(rank, first int, r *dag.Rank) error {
 	for i := 0; i < r.Len() && l.left != 0; i++ {
 		if !l.selected.selects(r, i) {
 			continue
 		}
-		l.lines = l.appendOp(l.lines, rank, i, r, i)
+		l.lines = l.appendOp(l.lines, rank, first+i, r, i)
 		l.left = max(l.left-1, -1)
 		if len(l.lines) > 1<<16 {
 			if err := l.flush(); err != nil {
