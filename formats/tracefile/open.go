@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/compose"
@@ -372,6 +373,25 @@ func (t *Opened) Unverified() string {
 // Generates reports whether the input describes a workload model, whose trace is generated during reading.
 func (t *Opened) Generates() bool {
 	return t.Source != nil && t.Format.Generates
+}
+
+// Streams reports whether Source may replace Read: it reads the trace batch by batch, and Read would make no checks
+// beyond, such as those of the ends of messages and of texts.
+func (t *Opened) Streams() bool {
+	return t.Source != nil && (t.Format.Generates || t.Format.Binary && !t.Format.Paired)
+}
+
+// IsFile reports whether the path names a file of the trace.
+func (t *Opened) IsFile(path string) bool {
+	if t.in.file == nil {
+		return false
+	}
+	opened, err := t.in.file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(opened, named)
 }
 
 // Close closes the inputs. Further calls do nothing.

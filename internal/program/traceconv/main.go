@@ -177,7 +177,7 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		return err
 	}
 	defer in.Close()
-	if c.edit == nil && in.Generates() {
+	if c.edit == nil && (in.Generates() || c.streams(in, to)) {
 		return c.convertBatches(in.Source, in, to)
 	}
 	t, err := in.Read()
@@ -197,6 +197,12 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 	}
 	in.Close() // the output may replace it
 	return c.p.WriteTrace(t, to)
+}
+
+// streams reports whether a trace that is not edited is converted batch by batch. An output that replaces its input
+// needs the input to be closed first.
+func (c *conversion) streams(in *cli.OpenTrace, to *cli.Target) bool {
+	return in.Streams() && (c.lowers || to.Format.WriteSource != nil) && !in.IsFile(to.Path)
 }
 
 // convertBatches writes a source batch by batch.

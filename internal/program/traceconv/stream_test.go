@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/goal"
+	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/vef/model"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
@@ -109,6 +112,75 @@ func TestStream(t *testing.T) {
 	if len(losses) == 0 || strict.Status != cli.ExitLoss || strict.Stdout != "" || whole != 0 {
 		t.Errorf("%d losses; with --strict exit status %d, %d bytes", len(losses), strict.Status, len(strict.Stdout))
 	}
+}
+
+// TestStreamStore checks that a store is converted batch by batch, lowered or not, to the bytes of a conversion in
+// memory, unless an edit needs the whole trace, the output replaces the input, or the format of the output is written
+// from memory.
+func TestStreamStore(t *testing.T) {
+	trace, err := readAll(horovod.NewSource(horovod.Default(), 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in(t, map[string]string{"x.parquet": asStore(t, trace)})
+	whole := 0
+	counting := store.Format
+	counting.Open = func(in *format.Input, o format.ReadOptions) (dag.Source, error) {
+		s, err := store.Format.Open(in, o)
+		if err != nil {
+			return nil, err
+		}
+		return &counted{s, &whole}, nil
+	}
+	inMemory := store.Format
+	inMemory.Open = nil
+	all := func(f format.Format) formats.List {
+		list := slices.Clone(formats.All)
+		for i := range list {
+			if list[i].Name == f.Name {
+				list[i] = f
+			}
+		}
+		return list
+	}
+	for _, c := range []struct {
+		args  string
+		whole int
+	}{
+		{"x.parquet -o y.parquet", 0},
+		{"x.parquet --lower collectives -o y.parquet", 0},
+		{"x.parquet --lower collectives -o y.goal", 0},
+		{"x.parquet --lower collectives=ring -o y.bin", 0},
+		{"x.parquet --lower collectives -o y.vef", 1},
+		{"x.parquet --lower collectives --only-ranks 0-3 -o y.parquet", 1},
+		{"x.parquet --lower collectives -o x.parquet", 1},
+	} {
+		args := strings.Fields(c.args)
+		output := args[len(args)-1]
+		before := content(t, "x.parquet")
+		want := clitest.Session{Formats: all(inMemory)}.Run(New, args...)
+		wanted := content(t, output)
+		if err := os.WriteFile("x.parquet", []byte(before), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		whole = 0
+		got := clitest.Session{Formats: all(counting)}.Run(New, args...)
+		if got != want || got.Status != 0 || content(t, output) != wanted || whole != c.whole {
+			t.Errorf("%s: %+v, expected %+v; %d bytes, expected %d; read as a whole %d times, expected %d", c.args, got,
+				want, len(content(t, output)), len(wanted), whole, c.whole)
+		}
+	}
+}
+
+// counted counts the reads of a whole trace.
+type counted struct {
+	dag.Source
+	whole *int
+}
+
+func (c *counted) ReadAll() (*dag.Trace, error) {
+	*c.whole++
+	return dag.ReadAll(c.Source)
 }
 
 // readAll returns the trace of a source, or the error of making the source.
