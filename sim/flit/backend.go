@@ -150,6 +150,9 @@ func (b *backend) Check(env *sim.Env) error {
 	if b.network, err = topology.Load(withDefaults(b.topology, preset.Topology)); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
+	if err := b.network.RefuseGPUs(); err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
 	if !env.Sweep { // in a sweep, a bad point does not stop the others
 		if err := b.params.Check(); err != nil {
 			return &param.Error{Err: err}

@@ -246,7 +246,13 @@ func (r *replay) place(b *backend) ([]uint32, error) {
 	if r.shared && !b.placed {
 		by = topology.NodePlacement
 	}
-	hosts, err := by.Place(r.program.Ranks(), b.size(), b.nics, b.seed, r.nodes)
+	var hosts []uint32
+	var err error
+	if b.platform != nil {
+		hosts, err = by.Place(r.program.Ranks(), b.size(), b.nics, b.seed, r.nodes)
+	} else {
+		hosts, err = b.network.Place(&by, r.program.Ranks(), b.nics, b.seed, r.nodes)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +312,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOptions) (*sim.Result, *results, error) {
 	started := time.Now()
 	c := &coupling{
-		model: m, hosts: hosts, nics: b.nics, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program,
+		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program,
 		ctx: o.Context,
 	}
 	if b.platform != nil {
@@ -314,12 +320,14 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		p.route = nil
 		c.paths, c.fluid = &p, newFluid(slices.Clone(p.links))
 		c.loops = b.local == topology.Local{}
+		c.ends = topology.NewEnds(nil, nil, hosts, b.nics, r.program)
 	} else {
 		routes, err := topology.NewRoutes(o.Context, b.network, nil)
 		if err != nil {
 			return nil, nil, err
 		}
 		s := newSelector(b.network, routes, b.balance, b.seed)
+		c.ends = topology.NewEnds(b.network, routes, hosts, b.nics, r.program)
 		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
 	}
 	c.carried = make([]float64, len(c.fluid.links))

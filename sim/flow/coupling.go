@@ -20,8 +20,7 @@ type coupling struct {
 	paths      paths
 	load       []uint64 // of the selector, with the policy least
 	loops      bool     // messages between ranks of one host take its route to itself, if any
-	hosts      []uint32 // by rank
-	nics       int
+	ends       *topology.Ends
 	local      topology.Local
 	rendezvous uint64
 	program    *sim.Program
@@ -97,7 +96,7 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 		c.sent[m] = t
 	}
 	op := a.Op(m)
-	if from, to := topology.Endpoints(c.hosts, c.nics, op); c.isLocal(from, to) {
+	if from, to := c.ends.Of(op, m); c.isLocal(from, to) {
 		a.Schedule(op.Rank, t+c.local.Time(op.Size), sendEnded, m)
 		return
 	}
@@ -113,14 +112,14 @@ func (c *coupling) isLocal(from, to uint32) bool {
 // Request announces a message that waits for its receive.
 func (c *coupling) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	from, to := c.ends.Of(op, m)
 	a.Schedule(uint32(op.Peer), t+c.control(from, to), requestArrived, m)
 }
 
 // Grant answers an announcement.
 func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	from, to := c.ends.Of(op, m)
 	a.Schedule(op.Rank, t+c.control(to, from), grantArrived, m)
 }
 
@@ -227,7 +226,7 @@ func (c *coupling) open(a *sim.Actor) {
 // start starts the flow of a message.
 func (c *coupling) start(a *sim.Actor, m uint32) error {
 	op := a.Op(m)
-	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	from, to := c.ends.Of(op, m)
 	number := uint32(len(c.records) + 1)
 	route, err := c.route(from, to, number)
 	if err != nil {
@@ -286,7 +285,7 @@ func (c *coupling) route(from, to, number uint32) (*route, error) {
 // Unloaded returns the time of a message in the idle network; see [sim.Unloader]. Sends end with their flow.
 func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
 	op := &c.program.Ops[m]
-	from, to := topology.Endpoints(c.hosts, c.nics, op)
+	from, to := c.ends.Of(op, m)
 	if op.Size > c.rendezvous {
 		latency = c.control(to, from)
 	}

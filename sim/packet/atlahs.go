@@ -17,7 +17,6 @@ import (
 type atlahs struct {
 	p        *sim.Program
 	n        *network
-	hosts    Placement
 	overhead uint64 // delay in ns that a send adds to calcs of its stream
 	timeline sim.Timeline
 	progress sim.Progress
@@ -72,7 +71,7 @@ const noWake = math.MaxUint64
 
 func runATLAHS(p *sim.Program, n *network, o *Options) (*sim.Outcome, error) {
 	s := &atlahs{
-		p: p, n: n, hosts: o.Placement, overhead: uint64(o.Params.Coupling.Overhead / dag.Nanosecond),
+		p: p, n: n, overhead: uint64(o.Params.Coupling.Overhead / dag.Nanosecond),
 		timeline: o.Timeline,
 		matchers: make([]sim.Matcher, p.Ranks()), changed: newRankSet(p.Ranks()),
 		ready: make([][]uint32, p.Ranks()),
@@ -273,7 +272,7 @@ func (s *atlahs) send(i uint32, op *sim.Op, now uint64) {
 	if s.timeline != nil {
 		s.span(sim.SendSpan, i, op, now, now)
 	}
-	from, to := s.hosts.endpoints(op)
+	from, to := s.n.ends.Of(op, i)
 	f := s.n.openFlow(from, to, i, uint32(len(s.n.records)+1), size)
 	s.n.at(s.n.now, flowStart, f)
 }

@@ -162,7 +162,7 @@ func (b *backend) place(ranks int, nodes []int32, shared bool) (Placement, error
 	if shared && !b.placed {
 		by = topology.NodePlacement
 	}
-	hosts, err := by.Place(ranks, b.network.Hosts, b.nics, b.params.Seed, nodes)
+	hosts, err := b.network.Place(&by, ranks, b.nics, b.params.Seed, nodes)
 	return Placement{Hosts: hosts, NICs: b.nics}, err
 }
 

@@ -14,14 +14,13 @@ import (
 // coupling is the engine's view of the network: each message is a flow. docs/reference/backends/packet.md defines the
 // rules.
 type coupling struct {
-	n         *network
-	program   *sim.Program
-	actor     *sim.Actor // actor of the current call
-	placement Placement
-	nics      int // NICs per rank
-	params    *Coupling
-	quirks    couplingQuirks
-	flowIDs   []uint32 // flow number of each message; nil: in order of start
+	n       *network
+	program *sim.Program
+	actor   *sim.Actor // actor of the current call
+	nics    int        // NICs per rank
+	params  *Coupling
+	quirks  couplingQuirks
+	flowIDs []uint32 // flow number of each message; nil: in order of start
 
 	starts  []pendingFlow // messages handed over that are not flows yet
 	started uint32        // number of flows
@@ -54,7 +53,7 @@ func (*coupling) Ordered() bool     { return false }
 // Eager hands over a message that is sent without waiting for its receive.
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	from, to := c.placement.endpoints(op)
+	from, to := c.n.ends.Of(op, m)
 	if c.quirks.emptyIsLocal && op.Size == 0 || from == to {
 		done := t + c.params.localTime(op.Size)
 		a.Schedule(op.Rank, done, sendEnded, m)
@@ -74,14 +73,14 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 // Request announces a message that waits for its receive.
 func (c *coupling) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	from, to := c.placement.endpoints(op)
+	from, to := c.n.ends.Of(op, m)
 	a.Schedule(uint32(op.Peer), t+c.handshake(from, to), requestArrived, m)
 }
 
 // Grant answers an announcement.
 func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	from, to := c.placement.endpoints(op)
+	from, to := c.n.ends.Of(op, m)
 	a.Schedule(op.Rank, t+c.handshake(to, from), grantArrived, m)
 }
 
@@ -111,7 +110,7 @@ func newUnloaded(n *network, o *Options) *unloaded {
 // Unloaded returns the time of a message in the idle network; see [sim.Unloader].
 func (c *coupling) Unloaded(m uint32, leaves bool) (bytes, latency uint64) {
 	op := &c.program.Ops[m]
-	from, to := c.placement.endpoints(op)
+	from, to := c.n.ends.Of(op, m)
 	if op.Size > uint64(c.params.Rendezvous) {
 		latency = c.handshake(to, from)
 	}
@@ -213,7 +212,7 @@ func (c *coupling) open(now uint64) {
 		if c.flowIDs != nil {
 			id = c.flowIDs[s.message]
 		}
-		from, to := c.placement.endpoints(op)
+		from, to := n.ends.Of(op, s.message)
 		f := n.openFlow(from, to, s.message, id, op.Size)
 		if s.at > now {
 			n.at(s.at, flowStart, f)

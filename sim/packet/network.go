@@ -39,6 +39,7 @@ type network struct {
 	bufferShare float64
 
 	nics      []nic // by host
+	ends      *topology.Ends
 	switches  []switchDelay
 	topology  *topology.Network
 	routes    *topology.Routes // current routes

@@ -186,6 +186,10 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 		return nil, nil, err
 	}
 	n.observe(o.Timeline, p.Unit)
+	n.ends = topology.NewEnds(n.topology, n.intact, o.Placement.Hosts, o.Placement.NICs, p)
+	if n.failures != nil {
+		n.ends.SetWorks(func(host uint32) bool { return n.routes.NIC(host) != topology.NoPort })
+	}
 	warnBefore(p, n, &o)
 	var out *sim.Outcome
 	var path *sim.Path
@@ -211,7 +215,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 // runEngine replays on the engine. It returns the critical path if the options ask for it.
 func runEngine(p *sim.Program, n *network, o *Options) (*sim.Outcome, *sim.Path, error) {
 	rules := o.Params.Coupling.Rules
-	c := &coupling{program: p, n: n, placement: o.Placement, params: &o.Params.Coupling,
+	c := &coupling{program: p, n: n, params: &o.Params.Coupling,
 		quirks: couplingQuirksOf(rules)}
 	c.end = math.MaxUint64
 	if o.Params.End > 0 {

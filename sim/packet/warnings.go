@@ -15,7 +15,7 @@ import (
 func warnBefore(p *sim.Program, n *network, o *Options) {
 	unused := o.Network.UnusedFabric(func(yield func(from, to uint32) bool) {
 		for i := range p.Ops {
-			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(o.Placement.endpoints(op)) {
+			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(n.ends.Of(op, uint32(i))) {
 				return
 			}
 		}

@@ -143,6 +143,9 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if b.network, err = topology.Load(b.topology); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
+	if err := b.network.RefuseGPUs(); err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
 	if !env.Sweep { // in a sweep, a bad point does not stop the others
 		if err := b.checkValues(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 // Package topology models networks of hosts and switches, their node names and their shortest paths, for backends that
-// simulate packets or flits. It builds networks from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Parse]) or
-// reads them from files ([ReadTopo], [ReadEdges], [Load]). docs/reference/topologies.md describes them.
+// simulate packets or flits. It builds networks from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Pod],
+// [Parse]) or reads them from files ([ReadTopo], [ReadSimAI], [ReadEdges], [Load]).
+// docs/reference/topologies.md describes them.
 package topology
 
 import (
@@ -32,7 +33,7 @@ type Link struct {
 }
 
 // Network is a network of hosts, switches and links. Nodes 0 to Hosts-1 are the hosts; switch s is node Hosts+s. Every
-// host has exactly one link, to its edge switch.
+// host has exactly one link, to its edge switch. In a network of GPUs, the hosts are the ports of GPUs.
 type Network struct {
 	Hosts, Switches int
 	Links           []Link
@@ -48,6 +49,7 @@ type Network struct {
 	FatTree   *FatTreeParams // complete parameters; nil unless the network is a fat tree
 	Dragonfly *DragonflyInfo // nil unless the network is a dragonfly
 	Mesh      *MeshInfo      // nil unless the network is a mesh or a torus
+	GPUs      *GPUs          // nil unless the hosts are ports of GPUs
 
 	byName map[string]uint32 // built by the first lookup
 }
@@ -81,6 +83,11 @@ func (n *Network) Validate() error {
 			n.Switches, len(n.Tier), len(n.SwitchLatency))
 	case n.Name == nil:
 		return errors.New("expected node names (Name), found none")
+	}
+	if n.GPUs != nil {
+		if err := n.GPUs.check(n); err != nil {
+			return err
+		}
 	}
 	for s, latency := range n.SwitchLatency {
 		if latency < 0 || latency > maxLatency {
@@ -219,6 +226,9 @@ func (n *Network) Describe(given string) *sim.Topology {
 		links[n.Links[i].Rate]++
 	}
 	t := &sim.Topology{Given: given, Hosts: n.Hosts, Switches: n.Switches, Links: len(n.Links)}
+	if n.GPUs != nil {
+		t.Hosts = n.GPUs.Count()
+	}
 	for rate, number := range links {
 		t.Rates = append(t.Rates, sim.LinkRate{BitsPerS: rate, Links: number})
 	}

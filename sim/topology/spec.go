@@ -41,10 +41,13 @@ var kinds = []struct {
 		[]string{"p", "a", "h"}, parseDragonfly},
 	{"mesh", []string{"dims", "p", "rate", "latency", "switchlatency"}, []string{"dims"}, parseMesh},
 	{"torus", []string{"dims", "p", "rate", "latency", "switchlatency"}, []string{"dims"}, parseTorus},
+	{"spectrumx", podKeys, nil, parseSpectrumX},
+	{"alibabahpn", append([]string{"planes"}, podKeys...), nil, parseAlibabaHPN},
+	{"dcn+", append([]string{"tors"}, podKeys...), nil, parseDCN},
 	{"star", []string{"hosts", "rate", "latency", "switchlatency"}, []string{"hosts"}, parseStar},
 }
 
-// Load returns the network of a specification ([Parse]) or of a file ([ReadTopo], [ReadEdges]).
+// Load returns the network of a specification ([Parse]) or of a file ([ReadTopo], [ReadSimAI], [ReadEdges]).
 func Load(text string) (*Network, error) {
 	kind, _, found := strings.Cut(text, ":")
 	if found && slices.Contains(Kinds(), resolveKind(kind)) {
@@ -67,7 +70,8 @@ func kindNames() string {
 	return strings.Join(Kinds(), ", ")
 }
 
-// open reads a network from a file: a .topo file of htsim, which starts with one of its keys, or a list of links.
+// open reads a network from a file: a .topo file of htsim, which starts with one of its keys, a topology file of SimAI,
+// which starts with its sizes, or a list of links.
 func open(path string) (*Network, error) {
 	data, err := memory.ReadFile(context.Background(), path)
 	if err != nil {
@@ -79,6 +83,8 @@ func open(path string) (*Network, error) {
 			return strings.EqualFold(key, first.words[0])
 		}) {
 		read = ReadTopo
+	} else if isSimAI(first.words) {
+		read = ReadSimAI
 	}
 	return read(bytes.NewReader(data), path)
 }
@@ -93,6 +99,9 @@ func open(path string) (*Network, error) {
 //	mesh:dims=8x8
 //	torus:dims=4x4x4,p=2
 //	star:hosts=16
+//	spectrumx:gpus=64,psws=4
+//	alibabahpn:gpus=1024,planes=2
+//	dcn+:gpus=512,tors=2
 //
 // docs/reference/topologies.md describes all keys.
 func Parse(text string) (*Network, error) {
@@ -102,7 +111,11 @@ func Parse(text string) (*Network, error) {
 		if k.name != name {
 			continue
 		}
-		o, err := parseOptions(rest, k.keys)
+		o := &options{}
+		var err error
+		if rest != "" || len(k.required) > 0 {
+			o, err = parseOptions(rest, k.keys)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("topology %s: %w", shorten(text), err)
 		}
@@ -146,6 +159,8 @@ func Completions() []string {
 func resolveKind(name string) string {
 	return param.Resolve(name, Kinds(), param.Synonym{Choice: "fattree", Names: []string{"clos", "folded-clos"}},
 		param.Synonym{Choice: "leafspine", Names: []string{"spine-leaf"}},
+		param.Synonym{Choice: "alibabahpn", Names: []string{"hpn"}},
+		param.Synonym{Choice: "dcn+", Names: []string{"dcn", "dcnplus"}},
 		param.Synonym{Choice: "star", Names: []string{"crossbar", "single-switch"}})
 }
 

@@ -62,8 +62,8 @@ func TestParseErrors(t *testing.T) {
 	for _, test := range []struct {
 		spec, want string
 	}{
-		{"", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, found ""`},
-		{"ring:k=3", `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, found "ring:k=3"`},
+		{"", `topology: expected fattree, leafspine, dragonfly, mesh, torus, spectrumx, alibabahpn, dcn+, star, each followed by a colon, found ""`},
+		{"ring:k=3", `topology: expected fattree, leafspine, dragonfly, mesh, torus, spectrumx, alibabahpn, dcn+, star, each followed by a colon, found "ring:k=3"`},
 		{"star:", `topology "star:": expected one of hosts, rate, latency, switchlatency, found ""`},
 		{"star", `topology "star": expected one of hosts, rate, latency, switchlatency, found ""`},
 		{"star:hosts", `topology "star:hosts": expected a value of hosts, found none`},
@@ -167,7 +167,7 @@ func FuzzParse(f *testing.F) {
 // TestLoadUnknown checks that a misspelled kind of network names all kinds.
 func TestLoadUnknown(t *testing.T) {
 	_, err := Load("fattre:k=8")
-	want := `topology: expected fattree, leafspine, dragonfly, mesh, torus, star, each followed by a colon, or a file, ` +
+	want := `topology: expected fattree, leafspine, dragonfly, mesh, torus, spectrumx, alibabahpn, dcn+, star, each followed by a colon, or a file, ` +
 		`found "fattre:k=8"; did you mean "fattree"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, expected %s", err, want)
