@@ -49,3 +49,11 @@ func Cause(err error) error {
 	}
 	return err
 }
+
+// DamagedError reports compressed data that is damaged or truncated.
+type DamagedError struct{ Err error }
+
+func (e *DamagedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *DamagedError) Unwrap() error { return e.Err }

@@ -48,6 +48,10 @@ type Format struct {
 	// sound trace agree ([dag.Disagreement]).
 	Paired bool
 
+	// Survives reports that Read reads what precedes the damage of compressed data, a DamagedError, and warns about
+	// it.
+	Survives bool
+
 	// Generates reports that Open opens descriptions of workload models, whose traces are generated during reading.
 	Generates bool
 

@@ -66,6 +66,15 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 // read reads the file and its events.
 func (p *parser) read() error {
 	err := p.file()
+	for err == nil && !p.w.final && p.w.err == nil { // the rest may be damaged
+		p.w.skip(len(p.w.b))
+		p.w.more()
+	}
+	if p.w.damage != nil {
+		if p.damage.cause = p.w.damage; !p.damage.end {
+			p.damage.cut = p.w.offset + int64(len(p.w.b))
+		}
+	}
 	if err == nil && p.w.err != nil {
 		err = fmt.Errorf("reading: %w", format.Cause(p.w.err))
 	}
@@ -296,7 +305,7 @@ func (p *parser) retry() bool {
 		if n == short && p.ahead(len(p.w.b)+1) && len(p.w.b) < windowSize {
 			continue
 		}
-		if n <= 0 {
+		if n <= 0 || !p.plausible() {
 			return false
 		}
 		p.damage.read++
@@ -306,6 +315,21 @@ func (p *parser) retry() bool {
 		p.w.skip(n)
 		return true
 	}
+}
+
+// plausible reports whether the parts of an event other than its name can be those of an event, so that only its name
+// lacks escapes.
+func (p *parser) plausible() bool {
+	e := &p.e
+	if len(p.content(e.phase)) != 1 || bytes.IndexByte(p.content(e.category), '"') >= 0 {
+		return false
+	}
+	for _, s := range []span{e.start, e.took} {
+		if _, ok := parseMicros(p.content(s)); !ok && s.to > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // resume passes the rest of a damaged event. It returns false if no other event follows.

@@ -250,7 +250,11 @@ func (r *recording) warnDamage(warn func(string, ...any)) {
 		warn("%s: offset %d: damaged events were skipped: %d in all; %d events were read", r.name, d.offset, d.events,
 			d.read)
 	}
-	if d.end {
+	switch {
+	case d.cause != nil:
+		warn("%s: offset %d of the decompressed data: %v; the %d whole events before were read", r.name, d.cut,
+			d.cause, d.read)
+	case d.end:
 		warn("%s: offset %d: the file ends early; the %d whole events before were read", r.name, d.cut, d.read)
 	}
 	if n := r.dropped.endless; n > 0 {

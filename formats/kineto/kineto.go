@@ -22,6 +22,7 @@ var Format = format.Format{
 	Files:      files,
 	Read:       read,
 	Options:    table,
+	Survives:   true,
 }
 
 // firstEvent matches a list of events, or an object that begins with them.

@@ -116,10 +116,13 @@ type damage struct {
 	end    bool  // the file ends early, at offset if no event is damaged before
 	cut    int64 // offset of the end
 	read   int64 // events that were read
+	cause  error // damage of compressed data, which ends at cut; nil: none
 }
 
 // damaged reports whether a part of the file could not be read.
-func (r *recording) damaged() bool { return r.damage.end || r.damage.events > 0 }
+func (r *recording) damaged() bool {
+	return r.damage.end || r.damage.events > 0 || r.damage.cause != nil
+}
 
 // droppedEvents counts events of devices that were read and not kept.
 type droppedEvents struct {

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // Results of the lexer in place of a position.
@@ -21,8 +23,7 @@ const (
 // read, or short or bad.
 //
 // A quotation mark ends a string only if one of , : } ] follows it, possibly after blanks: profilers do not escape
-// those
-// in names. Numbers may be any word, such as NaN.
+// those in names. Numbers may be any word, such as NaN.
 type lexer struct {
 	b     []byte
 	final bool // the text ends the file, so that nothing can follow
@@ -328,6 +329,8 @@ type window struct {
 	final  bool   // the input ends with b
 	most   int    // largest size
 	err    error  // of reading, other than the end
+
+	damage *format.DamagedError // of compressed data, which ends there; nil: none
 }
 
 const windowSize = 256 << 10
@@ -359,7 +362,7 @@ func (w *window) more() bool {
 		var err error
 		read, err = w.r.Read(w.buffer[n:])
 		switch {
-		case err == io.EOF:
+		case err == io.EOF, errors.As(err, &w.damage):
 			w.final = true
 		case err != nil:
 			w.err = err

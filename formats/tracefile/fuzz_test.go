@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/tracedag/tracedag/formats/format"
 )
 
 // mostContent is the largest content that FuzzDecompress compares.
@@ -70,7 +72,7 @@ func FuzzDecompress(f *testing.F) {
 		} else {
 			want, wantErr = reference.DecodeAll(data, nil)
 		}
-		var damaged *DamagedError
+		var damaged *format.DamagedError
 		switch {
 		case err == nil && (wantErr != nil || !bytes.Equal(got, want)):
 			t.Errorf("%d bytes of %s, expected %d, error %v", len(got), kind, len(want), wantErr)

@@ -189,7 +189,7 @@ func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
 		} else if len(head) == 0 {
 			found = "an empty file"
 		}
-		return nil, &DamagedError{fmt.Errorf("expected %s data, as the name promises, found %s; rename the file if it "+
+		return nil, &format.DamagedError{fmt.Errorf("expected %s data, as the name promises, found %s; rename the file if it "+
 			"is intact", named, found)}
 	}
 	switch kind {
@@ -253,14 +253,6 @@ func (in *Input) unsupported(program string) error {
 		command+" | traceconv")
 }
 
-// DamagedError reports compressed data that is damaged or truncated.
-type DamagedError struct{ Err error }
-
-func (e *DamagedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *DamagedError) Unwrap() error { return e.Err }
-
 // decompressor adds the name of the compression to errors: some decompressors report a truncated file as a regular
 // end. It repeats the first error.
 type decompressor struct {
@@ -277,11 +269,11 @@ func (d *decompressor) Read(b []byte) (int, error) {
 	switch err {
 	case nil, io.EOF:
 	case io.ErrUnexpectedEOF:
-		err = &DamagedError{fmt.Errorf("truncated %s data", d.kind)}
+		err = &format.DamagedError{fmt.Errorf("truncated %s data", d.kind)}
 	case zstd.ErrMagicMismatch:
-		err = &DamagedError{fmt.Errorf("damaged %s data: %w", d.kind, errTrailing)}
+		err = &format.DamagedError{fmt.Errorf("damaged %s data: %w", d.kind, errTrailing)}
 	default:
-		err = &DamagedError{fmt.Errorf("damaged %s data: %w", d.kind, err)}
+		err = &format.DamagedError{fmt.Errorf("damaged %s data: %w", d.kind, err)}
 	}
 	d.err = err
 	return n, err

@@ -252,13 +252,19 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 	return trace, nil
 }
 
+// survived reports whether an error is damage that the reader reported.
+func (t *Opened) survived(err error) bool {
+	var damaged *format.DamagedError
+	return t.Format.Survives && errors.As(err, &damaged)
+}
+
 // finish verifies the rest of the inputs. Readers stop at the end of a trace's content, which may precede that of the
 // input.
 func (t *Opened) finish() error {
 	if len(t.in.Head) == 0 { // the reader gives the better error, if it does
 		return t.in.empty()
 	}
-	if err := t.in.finish(t.o.Context); err != nil {
+	if err := t.in.finish(t.o.Context); err != nil && !t.survived(err) {
 		return err
 	}
 	cut, count := "", 0
@@ -266,7 +272,7 @@ func (t *Opened) finish() error {
 		cut, count = t.in.Name, 1
 	}
 	for _, other := range t.later() {
-		if err := other.finish(); err != nil {
+		if err := other.finish(); err != nil && !t.survived(err) {
 			return err
 		}
 		if other.number {

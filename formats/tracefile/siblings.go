@@ -3,6 +3,7 @@
 package tracefile
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -253,10 +254,8 @@ func (l *laterInput) finish() error {
 	if l.in == nil {
 		return nil
 	}
-	if err := l.in.finish(l.o.ctx); err != nil {
-		return err
-	}
-	return l.end()
+	err := l.in.finish(l.o.ctx)
+	return cmp.Or(err, l.end())
 }
 
 // end takes the digest and closes the file.

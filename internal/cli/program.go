@@ -194,7 +194,7 @@ func (p *Program) report(err error) int {
 	}
 	var syntax *format.SyntaxError
 	var wrong *conf.Error
-	var damaged *tracefile.DamagedError
+	var damaged *format.DamagedError
 	var file *format.FileError
 	if errors.As(err, &syntax) && strings.HasPrefix(err.Error(), syntax.File) ||
 		errors.As(err, &wrong) && strings.HasPrefix(err.Error(), wrong.File) ||
