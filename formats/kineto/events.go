@@ -45,8 +45,8 @@ const eventShare = 16
 func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 	p := newParser(o.ctx, in)
 	p.stepName, p.kept = o.steps, o.keepHost
-	if o.reference {
-		p.reference = new(Reference)
+	if o.events.Reference || o.events.Path {
+		p.reference = &Reference{detailed: o.events.Path, exact: !o.events.Reference}
 	}
 	if err := p.read(); err != nil {
 		return nil, err

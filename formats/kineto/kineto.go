@@ -51,7 +51,7 @@ type readOptions struct {
 	steps    []string
 	keepHost bool
 
-	reference bool // read what HolisticTraceAnalysis counts
+	events Events
 }
 
 // read reads a trace. It processes files in parallel.

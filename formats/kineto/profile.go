@@ -56,13 +56,18 @@ type Call struct {
 	Comm, Instance int32
 }
 
-// ReadProfiles reads the files of a job for statistics, by rank. It needs no file of other ranks. With reference, it
-// also reads what HolisticTraceAnalysis counts. Errors name the file.
-func ReadProfiles(inputs []*format.Input, o format.ReadOptions, reference bool) ([]*Profile, error) {
+// Events are the events that statistics need beyond the ops of devices, for Profile.Reference.
+type Events struct {
+	Reference bool // those that HolisticTraceAnalysis counts, with its times; else with exact times
+	Path      bool // all events, with details
+}
+
+// ReadProfiles reads the files of a job for statistics, by rank. It needs no file of other ranks. Errors name the file.
+func ReadProfiles(inputs []*format.Input, o format.ReadOptions, events Events) ([]*Profile, error) {
 	own := *format.Own(o.Own, func() *Options { return newOptions() })
 	own.OnlyPresent, own.Replicate = true, false
 	options := &readOptions{ctx: o.Context, lenient: o.Lenient, warn: o.Warn, own: &own, steps: []string{stepName},
-		reference: reference}
+		events: events}
 	if err := own.Check(); err != nil {
 		return nil, err
 	}

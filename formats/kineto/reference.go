@@ -14,14 +14,16 @@ import (
 // starts at a decimal number of microseconds, starts are rounded up and ends down to microseconds, so that a duration
 // may be -1 us.
 type Reference struct {
-	Rows []Row // those of a stream or with a correlation, and event 0, in the order of the file
-	MTIA bool  // devices are MTIA
+	Rows    []Row    // those of a stream or with a correlation, and event 0, in the order of the file
+	Details []Detail // of Rows, which then are all events; nil if they are not needed
+	MTIA    bool     // devices are MTIA
 
 	Steps     []string // names of steps, each once
 	LastStep  dag.Time // start of the last step, or of the first event of the host if there is no step
 	FirstBare dag.Time // start of the first event of the host without correlation, math.MaxInt64: none
 	HasHost   bool     // there are events of the host
 
+	detailed, exact  bool
 	origin           int64 // microseconds
 	decimal          bool  // of times
 	host, step, bare reducedTime
@@ -40,6 +42,48 @@ type Row struct {
 
 	rounded [2]int64 // start and end in microseconds
 }
+
+// Detail is the part of an event that only the critical path needs.
+type Detail struct {
+	Process, Thread string
+	Kind            EventKind
+	Source          int64 // stream whose event a stream or the host waits for; -1: unknown
+	Record          int64 // correlation of the recording of that event; -1: unknown
+}
+
+// EventKind is the kind of an event by its category.
+type EventKind uint8
+
+// Kinds of events.
+const (
+	OtherEvent EventKind = iota
+	OperatorEvent
+	AnnotationEvent // of the program, on the host
+	RuntimeEvent    // call of the runtime or driver of CUDA or ROCm
+	SyncEvent       // wait of a stream or the host, recorded by the device
+)
+
+// kindOf returns the kind of a category: of those that HTA knows, or with exact times of all.
+func (f *Reference) kindOf(category []byte) EventKind {
+	if f.exact {
+		return eventKinds[categoryOf(category)]
+	}
+	switch string(category) {
+	case "cpu_op":
+		return OperatorEvent
+	case "user_annotation":
+		return AnnotationEvent
+	case "cuda_runtime", "cuda_driver":
+		return RuntimeEvent
+	case "cuda_sync":
+		return SyncEvent
+	}
+	return OtherEvent
+}
+
+// eventKinds are the kinds of categories.
+var eventKinds = [catUndefined + 1]EventKind{catOperator: OperatorEvent, catAnnotate: AnnotationEvent,
+	catRuntime: RuntimeEvent, catSync: SyncEvent}
 
 // reducedTime is the least or greatest start of some events.
 type reducedTime struct {
@@ -97,6 +141,7 @@ func (p *parser) row() error {
 	if !f.times(&r, start, took) {
 		return nil
 	}
+	d := Detail{Source: -1, Record: -1}
 	if string(category) != "python_function" {
 		p.l.each(e.args, func(name, value []byte) bool {
 			switch string(name) {
@@ -107,6 +152,14 @@ func (p *parser) row() error {
 			case "correlation":
 				if v, ok := parseDecimal(unquote(value)); ok {
 					r.Correlation = v
+				}
+			case "wait_on_stream":
+				if v, ok := parseDecimal(unquote(value)); ok && f.detailed {
+					d.Source = v
+				}
+			case "wait_on_cuda_event_record_corr_id":
+				if v, ok := parseDecimal(unquote(value)); ok && f.detailed {
+					d.Record = v
 				}
 			}
 			return true
@@ -132,8 +185,14 @@ func (p *parser) row() error {
 			f.bare.least(&r)
 		}
 	}
-	if r.Stream == -1 && r.Correlation == -1 && r.Index > 0 {
+	if r.Stream == -1 && r.Correlation == -1 && r.Index > 0 && !f.detailed {
 		return nil
+	}
+	if f.detailed {
+		d.Process = p.threads.text(p.threads.number(p.content(e.process)))
+		d.Thread = p.threads.text(p.threads.number(p.content(e.thread)))
+		d.Kind = f.kindOf(category)
+		f.Details = append(f.Details, d)
 	}
 	r.Name = p.texts.text(p.nameNumber())
 	switch string(category) {
@@ -180,12 +239,13 @@ func (f *Reference) times(r *Row, start, took []byte) bool {
 
 // finish chooses the times that count.
 func (f *Reference) finish() {
+	rounded := f.decimal && !f.exact
 	for i := range f.Rows {
-		if r := &f.Rows[i]; f.decimal {
+		if r := &f.Rows[i]; rounded {
 			r.Start, r.End = dag.Time(r.rounded[0])*dag.Microsecond, dag.Time(r.rounded[1])*dag.Microsecond
 		}
 	}
-	f.LastStep = f.step.at(f.decimal, f.host.at(f.decimal, 0))
-	f.FirstBare = f.bare.at(f.decimal, math.MaxInt64)
+	f.LastStep = f.step.at(rounded, f.host.at(rounded, 0))
+	f.FirstBare = f.bare.at(rounded, math.MaxInt64)
 	f.stepOf = nil
 }

@@ -20,6 +20,8 @@ type Stats struct {
 
 	Stragglers []Straggler `json:"stragglers"` // without Reference
 
+	Paths []*Path `json:"critical_paths,omitempty"` // if they were requested
+
 	// Reference: the statistics are those of HTA, with its events, steps and rounding.
 	Reference bool `json:"hta"`
 }

@@ -95,7 +95,7 @@ func checkSet(t *testing.T, set string) {
 	for _, r := range want.Ranks {
 		inputs = append(inputs, readFile(t, filepath.Join(filepath.Dir(set), r.File)))
 	}
-	profiles, err := kineto.ReadProfiles(inputs, format.ReadOptions{Warn: func(string, ...any) {}}, true)
+	profiles, err := kineto.ReadProfiles(inputs, format.ReadOptions{Warn: func(string, ...any) {}}, kineto.Events{Reference: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,9 +304,12 @@ func FuzzCompute(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		in := &format.Input{Name: "rank0.json", Reader: bytes.NewReader(content)}
 		profiles, err := kineto.ReadProfiles([]*format.Input{in},
-			format.ReadOptions{Warn: func(string, ...any) {}}, true)
+			format.ReadOptions{Warn: func(string, ...any) {}}, kineto.Events{Reference: true, Path: true})
 		if err != nil {
 			return
+		}
+		if _, err := Paths(profiles, Part{}, true); err != nil {
+			t.Log(err)
 		}
 		for _, reference := range []bool{false, true} {
 			s, err := Compute(profiles, reference)

@@ -25,7 +25,10 @@ delays of launches, bandwidths of collectives, stragglers, and the kernels with 
 
   tracecat --gpu profiles/
   tracecat --gpu --json profiles/ | jq '.ranks[] | .exposed / .kernel_time'
+  tracecat --gpu --critical-path --path-part 0:ProfilerStep profiles/
   tracecat --gpu --compat profiles/
+
+--critical-path adds the longest path of operators, launches and kernels of each rank, and what bounds it.
 
 --compat prints the figures of HolisticTraceAnalysis (HTA): without the last step, in whole microseconds, and with
 waits of the host as busy time. --json prints times in picoseconds.`
@@ -43,9 +46,12 @@ func (v *view) showGPU(p *cli.Program, name string, read cli.ReadFlags) error {
 	var s *gpustats.Stats
 	f := *in.Format
 	f.Read = func(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-		profiles, err := kineto.ReadProfiles(inputs, o, o.Compat)
+		profiles, err := kineto.ReadProfiles(inputs, o, kineto.Events{Reference: o.Compat, Path: v.gpuPath})
 		if err == nil {
 			s, err = gpustats.Compute(profiles, o.Compat)
+		}
+		if err == nil && v.gpuPath {
+			s.Paths, err = gpustats.Paths(profiles, v.part, o.Compat)
 		}
 		return new(dag.Trace), err
 	}
@@ -137,6 +143,7 @@ func writeGPU(out io.Writer, s *gpustats.Stats) error {
 	}
 	writeCollectives(w, s)
 	writeKernels(w, s)
+	writePaths(w, s)
 	return w.Flush()
 }
 
@@ -153,14 +160,45 @@ func writeKernels(w io.Writer, s *gpustats.Stats) {
 			if shown[k.Kind]++; shown[k.Kind] > mostKernels {
 				continue
 			}
-			name := plain(k.Name)
-			if runes := []rune(name); len(runes) > 60 {
-				name = string(runes[:57]) + "..."
-			}
 			fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rank, k.Kind, k.Count, shortTime(float64(k.Sum)),
-				shortTime(float64(k.Min)), shortTime(k.Mean), shortTime(float64(k.Max)), shortTime(k.Std), name)
+				shortTime(float64(k.Min)), shortTime(k.Mean), shortTime(float64(k.Max)), shortTime(k.Std),
+				shortName(k.Name))
 		}
 	}
+}
+
+// writePaths prints critical paths.
+func writePaths(w io.Writer, s *gpustats.Stats) {
+	if len(s.Paths) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\ncritical path\tlength\tcpu\tgpu compute\tgpu communication\tbetween kernels\tlaunches\tevents")
+	for _, p := range s.Paths {
+		fmt.Fprintf(w, "rank %d\t%s", p.Rank, shortTime(float64(p.Length)))
+		for _, part := range p.Parts {
+			fmt.Fprintf(w, "\t%s", timeAndShare(float64(part.Time), float64(p.Length)))
+		}
+		fmt.Fprintf(w, "\t%d\n", p.PathEvents)
+	}
+	fmt.Fprintln(w, "\nrank\ton the path\ttime\tedges\tbound by")
+	for _, p := range s.Paths {
+		for _, n := range p.Names[:min(len(p.Names), mostOnPath)] {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\n", p.Rank, shortName(n.Name),
+				timeAndShare(float64(n.Time), float64(p.Length)), n.Edges, n.Bound)
+		}
+	}
+}
+
+// mostOnPath is the number of names on a critical path that the table shows.
+const mostOnPath = 5
+
+// shortName returns the name of an event in at most 60 characters.
+func shortName(name string) string {
+	name = plain(name)
+	if runes := []rune(name); len(runes) > 60 {
+		return string(runes[:57]) + "..."
+	}
+	return name
 }
 
 // writeCollectives prints collectives and stragglers.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/kineto/gpustats"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/report"
@@ -23,10 +24,12 @@ type view struct {
 
 	filter   filter
 	terminal terminal
-	set      bool  // the argument is the folder of a published set
-	quick    bool  // check names and sizes of a set only
-	repair   bool  // finish or undo an interrupted publication
-	head     int64 // maximum number of lines; -1 for all
+	set      bool          // the argument is the folder of a published set
+	gpuPath  bool          // find critical paths of GPU traces
+	part     gpustats.Part // of critical paths
+	quick    bool          // check names and sizes of a set only
+	repair   bool          // finish or undo an interrupted publication
+	head     int64         // maximum number of lines; -1 for all
 }
 
 // New returns the program's command.
@@ -97,6 +100,12 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	flags.SortFlags = false
 	flags.BoolVar(&v.stats, "stats", false, "print all statistics")
 	flags.BoolVar(&v.gpu, "gpu", false, "print statistics of a GPU trace; with --compat, those of HTA")
+	flags.BoolVar(&v.gpuPath, "critical-path", false, "with --gpu, add the critical path of each rank")
+	flags.Func("path-part", "`part` of the trace for --critical-path: the ranges whose name contains NAME, as NAME, "+
+		"N:NAME or N-M:NAME, from 0 (default all)", func(text string) (err error) {
+		v.part, err = gpustats.ParsePart(text)
+		return err
+	})
 	flags.BoolVar(&v.ops, "ops", false, "list the ops")
 	flags.BoolVar(&v.matrix, "matrix", false, "list messages and bytes by pair of ranks")
 	flags.BoolVar(&v.check, "check", false, "list errors that keep the trace from completing")
@@ -126,7 +135,9 @@ line of a list, with times in picoseconds and sizes in bytes; it may omit zero a
 	flags.BoolVar(&v.repair, "repair", false, "--verify first finishes or undoes an interrupted publication")
 	manual.InTopic(cmd, "quick", "sets")
 	manual.InTopic(cmd, "repair", "sets")
-	manual.InTopic(cmd, "gpu", "gpu")
+	for _, name := range []string{"gpu", "critical-path", "path-part"} {
+		manual.InTopic(cmd, name, "gpu")
+	}
 	v.terminal.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("ops", "matrix", "check", "stats", "gpu", "diff", "csv", "digest", "verify")
 	for _, name := range []string{"csv", "digest", "verify"} {
@@ -166,6 +177,12 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	}
 	if v.gpu && v.outputs.Any() {
 		return cli.Usagef("--gpu prints statistics only: omit --report and --plot")
+	}
+	if v.gpuPath && !v.gpu {
+		return cli.Usagef("--critical-path needs --gpu")
+	}
+	if cmd.Flags().Changed("path-part") && !v.gpuPath {
+		return cli.Usagef("--path-part needs --critical-path")
 	}
 	if (v.quick || v.repair) && !v.verifies {
 		return cli.Usagef("--quick and --repair need --verify")
