@@ -189,7 +189,7 @@ func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
 		} else if len(head) == 0 {
 			found = "an empty file"
 		}
-		return nil, &format.DamagedError{fmt.Errorf("expected %s data, as the name promises, found %s; rename the file if it "+
+		return nil, &format.DamagedError{Err: fmt.Errorf("expected %s data, as the name promises, found %s; rename the file if it "+
 			"is intact", named, found)}
 	}
 	switch kind {
@@ -269,11 +269,11 @@ func (d *decompressor) Read(b []byte) (int, error) {
 	switch err {
 	case nil, io.EOF:
 	case io.ErrUnexpectedEOF:
-		err = &format.DamagedError{fmt.Errorf("truncated %s data", d.kind)}
+		err = &format.DamagedError{Err: fmt.Errorf("truncated %s data", d.kind)}
 	case zstd.ErrMagicMismatch:
-		err = &format.DamagedError{fmt.Errorf("damaged %s data: %w", d.kind, errTrailing)}
+		err = &format.DamagedError{Err: fmt.Errorf("damaged %s data: %w", d.kind, errTrailing)}
 	default:
-		err = &format.DamagedError{fmt.Errorf("damaged %s data: %w", d.kind, err)}
+		err = &format.DamagedError{Err: fmt.Errorf("damaged %s data: %w", d.kind, err)}
 	}
 	d.err = err
 	return n, err
