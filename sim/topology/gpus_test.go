@@ -15,11 +15,9 @@ import (
 
 // podFiles are topology files of SimAI's generator, with the same networks.
 var podFiles = map[string]string{
-	"Spectrum-X_16g_8gps_400Gbps_H100":                          "Spectrum-X:gpus=16,psws=2",
-	"AlibabaHPN_64g_8gps_DualToR_SinglePlane_200Gbps_H100":      "AlibabaHPN:gpus=64,psws=4",
-	"DCN+SingleToR_32g_8gps_400Gbps_H100":                       "DCN+:gpus=32,psws=2",
-	filepath.Join("testdata", "AlibabaHPN_DualToR_DualPlane"):   "hpn:gpus=8,server=2,nics=2,psws=3,planes=2,nvswitches=2",
-	filepath.Join("testdata", "DCN+DualToR_segments_of_1_ToRs"): "dcn+:gpus=8,server=2,nics=4,psws=2,tors=2",
+	"Spectrum-X_16g_8gps_400Gbps_H100":                     "Spectrum-X:gpus=16,psws=2",
+	"AlibabaHPN_64g_8gps_DualToR_SinglePlane_200Gbps_H100": "AlibabaHPN:gpus=64,psws=4",
+	"DCN+SingleToR_32g_8gps_400Gbps_H100":                  "DCN+:gpus=32,psws=2",
 }
 
 // links returns the links of a network by their ends, in order.
@@ -32,17 +30,12 @@ func links(n *Network) (list []string) {
 
 // TestPodFiles compares the networks of specifications with the files of SimAI's generator, link by link.
 func TestPodFiles(t *testing.T) {
+	folder := os.Getenv("TRACEDAG_VECTORS")
+	if folder == "" {
+		t.Skip("set TRACEDAG_VECTORS to the folder of vectors")
+	}
 	for _, name := range slices.Sorted(maps.Keys(podFiles)) {
-		path := name
-		if filepath.Dir(name) == "." {
-			folder := os.Getenv("TRACEDAG_VECTORS")
-			if folder == "" {
-				t.Log("set TRACEDAG_VECTORS to the folder of vectors for ", name)
-				continue
-			}
-			path = filepath.Join(folder, "simai", "topo", name)
-		}
-		read, err := Load(path)
+		read, err := Load(filepath.Join(folder, "simai", "topo", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +50,33 @@ func TestPodFiles(t *testing.T) {
 		if !slices.Equal(built.GPUs.First, read.GPUs.First) || built.GPUs.NVSwitches != read.GPUs.NVSwitches ||
 			built.GPUs.PerServer != read.GPUs.PerServer || !slices.Equal(built.Tier, read.Tier) || !read.GPUs.uniform {
 			t.Errorf("%s: %+v, want %+v", name, *built.GPUs, *read.GPUs)
+		}
+	}
+}
+
+// TestPlanes checks the links of two planes with three PSWs, of which the first plane has two, and of pairs of access
+// switches without rails.
+func TestPlanes(t *testing.T) {
+	for text, want := range map[string]string{
+		"hpn:gpus=4,server=2,nics=1,psws=3,planes=2,nvswitches=2": "gpu0.nv0 nvs0, gpu0.nv1 nvs1, gpu0.nic0 asw0, " +
+			"gpu0.nic1 asw4, gpu1.nv0 nvs0, gpu1.nv1 nvs1, gpu1.nic0 asw1, gpu1.nic1 asw5, gpu2.nv0 nvs2, " +
+			"gpu2.nv1 nvs3, gpu2.nic0 asw2, gpu2.nic1 asw6, gpu3.nv0 nvs2, gpu3.nv1 nvs3, gpu3.nic0 asw3, " +
+			"gpu3.nic1 asw7, asw0 psw0, asw0 psw1, asw1 psw0, asw1 psw1, asw2 psw0, asw2 psw1, asw3 psw0, asw3 psw1, " +
+			"asw4 psw2, asw5 psw2, asw6 psw2, asw7 psw2",
+		"dcn+:gpus=4,server=2,nics=2,psws=1,tors=2": "gpu0.nv0 nvs0, gpu0.nic0 asw0, gpu0.nic1 asw2, gpu1.nv0 nvs0, " +
+			"gpu1.nic0 asw0, gpu1.nic1 asw2, gpu2.nv0 nvs1, gpu2.nic0 asw1, gpu2.nic1 asw3, gpu3.nv0 nvs1, " +
+			"gpu3.nic0 asw1, gpu3.nic1 asw3, asw0 psw0, asw1 psw0, asw2 psw0, asw3 psw0",
+	} {
+		n, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range n.Links {
+			got = append(got, n.Name(l.A)+" "+n.Name(l.B))
+		}
+		if list := strings.Join(got, ", "); list != want {
+			t.Errorf("%s: %s\nwant %s", text, list, want)
 		}
 	}
 }
