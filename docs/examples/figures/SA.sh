@@ -8,14 +8,19 @@ folder=$(dirname "$0")
 . "$folder/lib.sh"
 figure SA 'ASTRA-sim 2.0: four workloads on the systems of Table I' "$@"
 
-# system SCHEDULING INTRA CHUNKS: prints the description of the system layer.
+# system SCHEDULING INTRA CHUNKS [ALGORITHM...]: prints the description of the system layer; the algorithms are those of an
+# all-reduce in each dimension, by default those for switches.
 system() {
+    scheduling=$1 intra=$2 chunks=$3
+    shift 3
+    [ $# -gt 0 ] || set -- halvingDoubling halvingDoubling halvingDoubling halvingDoubling
+    algorithms=$(printf ', "%s"' "$@")
     cat <<END
-{"all-reduce-implementation": ["halvingDoubling", "halvingDoubling", "halvingDoubling", "halvingDoubling"],
+{"all-reduce-implementation": [${algorithms#, }],
  "all-to-all-implementation": ["direct", "direct", "direct", "direct"],
- "collective-optimization": "localBWAware", "preferred-dataset-splits": $3, "active-chunks-per-dimension": 1,
- "endpoint-delay": 1, "inter-dimension-scheduling": "$1", "intra-dimension-scheduling": "$2",
- "roofline-enabled": 1, "peak-perf": 234, "local-mem-bw": 1e9}
+ "collective-optimization": "localBWAware", "preferred-dataset-splits": $chunks, "active-chunks-per-dimension": 1,
+ "endpoint-delay": 1, "inter-dimension-scheduling": "$scheduling",
+ "intra-dimension-scheduling": "$intra", "roofline-enabled": 1, "peak-perf": 234, "local-mem-bw": 1e6}
 END
 }
 system ascending FIFO 64 >"$work/baseline.json"
@@ -85,7 +90,31 @@ equal() {
 reason= wafer=
 tracegen -q collective --type allreduce --size 1GiB --ranks 512 -o "$work/allreduce.parquet"
 workload all-reduce allreduce
-reason='Themis does not schedule the two alltoalls' wafer=4
+
+# upstream NAME CYCLES NETWORK SCHEDULING INTRA ALGORITHM...: the cycles that ASTRA-sim prints for the same input.
+upstream() {
+    name=$1 cycles=$2 network=$3
+    shift 3
+    scheduling=$1 intra=$2
+    shift 2
+    system "$scheduling" "$intra" 64 "$@" >"$work/upstream.json"
+    run "$network" upstream allreduce
+    exact "all-reduce, $name: cycles of ASTRA-sim" "$cycles" "$(awk -v us="$us" 'BEGIN { printf "%.0f", us * 1000 }')"
+}
+halving=halvingDoubling
+upstream 'W-1D-350, baseline' 5705216 'Switch(512)@350GB/s' ascending FIFO $halving
+upstream 'W-1D-600, baseline' 3328640 'Switch(512)@600GB/s' ascending FIFO $halving
+upstream 'W-2D, baseline' 7752000 'Switch(32)_Switch(16)@250,250GB/s' ascending FIFO $halving $halving
+upstream 'W-2D, Themis' 4063547 'Switch(32)_Switch(16)@250,250GB/s' themis FIFO $halving $halving
+rings3='Ring(16)_FC(8)_Switch(4)@200,100,50GB/s' rings4='Ring(2)_FC(8)_Ring(8)_Switch(4)@250,200,100,50GB/s'
+upstream 'Conv-3D by rings, baseline' 9378368 "$rings3" ascending FIFO ring ring $halving
+upstream 'Conv-3D by rings, Themis' 5874426 "$rings3" themis FIFO ring ring $halving
+upstream 'Conv-3D by rings, Themis, smallest chunk first' 5801180 "$rings3" themis smallestFirst ring ring $halving
+upstream 'Conv-4D by rings, baseline' 4439168 "$rings4" ascending FIFO ring ring ring $halving
+upstream 'Conv-4D by rings, Themis' 3718379 "$rings4" themis FIFO ring ring ring $halving
+upstream 'Conv-4D by rings, Themis, smallest chunk first' 3442734 "$rings4" themis smallestFirst ring ring ring $halving
+
+reason='alltoalls: Themis cannot help them, see the note' wafer=4
 tracegen -q dlrm --ranks 512 -o "$work/dlrm.parquet"
 workload DLRM dlrm
 
@@ -150,6 +179,10 @@ conventional Conv-4D "$w600" W-1D-600 "$conv4"
 note "Table II has 1024 NPUs for GPT-3 and T-1T, Table I has 512: data parallelism is halved. Both have $depth \
 here, without embedding and output layer, at 234 TFLOPS per NPU, which memory does not limit, and 64 chunks per collective unless \
 a row states another number. Every dimension is a switch with the bandwidth per NPU of the table: the algorithms of \
-rings and cliques do not use all links at once."
+rings and cliques do not use all links at once. Those of the rows with cycles of ASTRA-sim are rings and cliques with the \
+table's bandwidth per link. DLRM: whatever the order of the dimensions, each of the two alltoalls sends the same bytes in \
+each of them, which takes 20 us at 50 GB/s. On a wafer an alltoall takes no time in this model, because an NPU sends to \
+all others at once, each at the full bandwidth. Even with both limited by the bandwidth per NPU, and all dimensions busy \
+all the time, a step would take 632 us on W-1D-350 and 667 us on Conv-3D."
 picture bars "$work/t.csv"
 finish
