@@ -1,26 +1,20 @@
-// ns3-peer runs messages of simulate --backend exec:./ns3-peer on ns-3 3.37: hosts in a star of point-to-point links, a
-// TCP connection per message. docs/reference/backends/exec.md defines the lines that it reads and writes.
+// ns3-peer runs messages of simulate --backend exec:./ns3-peer on ns-3 3.37: hosts in a star or a leaf-spine of
+// point-to-point links, a TCP connection per message. docs/reference/backends/exec.md defines the lines that it reads and
+// writes.
 //
 // g++ -O2 -o ns3-peer ns3-peer.cc -lns3-core -lns3-network -lns3-internet -lns3-point-to-point
 //
-// Settings (--set KEY=VALUE): rate and delay of links, segment (payload of a packet in bytes), buffer (of sockets).
+// ns3-network.h has the settings (--set KEY=VALUE), such as topology=leafspine, tor=8, spines=4 and rate=100Gbps.
 
 #include <deque>
 #include <iostream>
-#include <map>
 #include <sstream>
 
-#include "ns3/core-module.h"
-#include "ns3/internet-module.h"
-#include "ns3/network-module.h"
-#include "ns3/point-to-point-module.h"
+#include "ns3-network.h"
 
 using namespace ns3;
 
-static std::map<std::string, std::string> settings = {
-    {"rate", "10Gbps"}, {"delay", "500ns"}, {"segment", "1448"}, {"buffer", "4194304"}};
-static NodeContainer hosts;
-static std::vector<Ipv4Address> addresses;
+static Network network;
 static std::deque<std::string> reports;
 static uint64_t active, delivered;
 
@@ -35,6 +29,7 @@ struct Message {
       if (bytes == 0 || socket->Send(Create<Packet>(bytes)) < 0) return;
       left -= bytes;
     }
+    socket->SetSendCallback(MakeNullCallback<void, Ptr<Socket>, uint32_t>()); // close once
     socket->Close();
   }
 
@@ -58,36 +53,15 @@ struct Message {
 };
 
 static void Start(Message *message, uint32_t from, uint32_t to, uint16_t port) {
-  auto sink = Socket::CreateSocket(hosts.Get(to), TcpSocketFactory::GetTypeId());
+  auto sink = Socket::CreateSocket(network.hosts.Get(to), TcpSocketFactory::GetTypeId());
   sink->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
   sink->Listen();
   sink->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address &>(),
                           MakeCallback(&Message::Accept, message));
-  auto source = Socket::CreateSocket(hosts.Get(from), TcpSocketFactory::GetTypeId());
+  auto source = Socket::CreateSocket(network.hosts.Get(from), TcpSocketFactory::GetTypeId());
   source->SetConnectCallback(MakeCallback(&Message::Connected, message), MakeNullCallback<void, Ptr<Socket>>());
   source->SetSendCallback(MakeCallback(&Message::Fill, message));
-  source->Connect(InetSocketAddress(addresses[to], port));
-}
-
-// Build builds the star at the first message, after all settings.
-static void Build(uint32_t number) {
-  Config::SetDefault("ns3::TcpSocket::SegmentSize", StringValue(settings["segment"]));
-  Config::SetDefault("ns3::TcpSocket::SndBufSize", StringValue(settings["buffer"]));
-  Config::SetDefault("ns3::TcpSocket::RcvBufSize", StringValue(settings["buffer"]));
-  hosts.Create(number);
-  NodeContainer hub(1);
-  InternetStackHelper stack;
-  stack.Install(hosts);
-  stack.Install(hub);
-  PointToPointHelper link;
-  link.SetDeviceAttribute("DataRate", StringValue(settings["rate"]));
-  link.SetChannelAttribute("Delay", StringValue(settings["delay"]));
-  Ipv4AddressHelper network("10.0.0.0", "255.255.255.252");
-  for (uint32_t i = 0; i < number; i++) {
-    addresses.push_back(network.Assign(link.Install(hosts.Get(i), hub.Get(0))).GetAddress(0));
-    network.NewNetwork();
-  }
-  Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+  source->Connect(InetSocketAddress(network.addresses[to], port));
 }
 
 static int64_t Clock() { return Simulator::Now().GetPicoSeconds(); }
@@ -126,17 +100,25 @@ int main() {
     } else if (word == "config") {
       std::string key, value;
       std::getline(in >> key >> std::ws, value);
-      if (!settings.count(key)) {
-        std::cout << "error unknown setting " << key << ", expected rate, delay, segment or buffer" << std::endl;
+      if (!network.settings.count(key)) {
+        std::cout << "error unknown setting " << key << ", expected";
+        for (auto &setting : network.settings) std::cout << " " << setting.first;
+        std::cout << std::endl;
         return 1;
       }
-      settings[key] = value;
+      network.settings[key] = value;
     } else if (word == "send") {
       uint64_t id, bytes;
       int64_t time;
       uint32_t from, to;
       in >> id >> time >> from >> to >> bytes;
-      if (addresses.empty()) Build(number);
+      if (network.addresses.empty()) { // after all settings
+        std::string wrong = network.Build(number);
+        if (!wrong.empty()) {
+          std::cout << "error " << wrong << std::endl;
+          return 1;
+        }
+      }
       bytes = std::max<uint64_t>(bytes, 1);
       messages.push_back({id, bytes, bytes});
       uint16_t port = 1024 + ports[to]++ % 64000;

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -328,48 +329,122 @@ func BenchmarkBatch(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// TestNS3 compares the last arrival of concurrent messages with that in a conversation by hand.
-// It needs ns-3.
+// flow is a message of a comparison with a plain program of ns-3.
+type flow struct {
+	start          dag.Time
+	source, target int // hosts
+	bytes          int64
+}
+
+// TestNS3 compares the arrivals of concurrent messages on ns-3 with those of a plain program of ns-3. It needs ns-3: its
+// headers and libraries in the paths of g++.
 func TestNS3(t *testing.T) {
-	if _, err := os.Stat("/usr/include/ns3/core-module.h"); err != nil {
-		t.Skip("no ns-3 (apt-get install libns3-dev)")
-	}
 	if testing.Short() {
 		t.Skip("compiles ns3-peer.cc")
 	}
-	peer := filepath.Join(t.TempDir(), "ns3-peer")
-	build := exec.Command("g++", "-O2", "-o", peer, "../../docs/examples/ns3-peer.cc", "-lns3-core", "-lns3-network",
-		"-lns3-internet", "-lns3-point-to-point")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Skipf("g++: %v\n%s", err, output)
+	probe := exec.Command("g++", "-fsyntax-only", "-x", "c++", "-")
+	probe.Stdin = strings.NewReader("#include <ns3/applications-module.h>\n")
+	if err := probe.Run(); err != nil {
+		t.Skip("no g++ or no ns-3 (apt-get install libns3-dev)")
 	}
-	b := dag.NewBuilder(2)
-	b.Rank(0).Send(1, 10_000_000, 0)
-	b.Rank(1).Recv(0, 10_000_000, 0)
-	if r := run(t, b.Trace(), "exec:"+peer); r.Makespan.Ticks < 8e9 || r.Makespan.Ticks > 9e9 {
-		t.Errorf("10 MB take %v, want 8 to 9 ms", r.Makespan)
-	}
-	incast := dag.NewBuilder(17)
-	for source := 1; source <= 16; source++ {
-		at := incast.Rank(source).Calc(dag.Time(source*100_001) * dag.Picosecond)
-		incast.Rank(source).Send(0, 50_000, int64(source), at)
-		incast.Rank(0).Recv(int32(source), 50_000, int64(source))
-	}
-	first := run(t, incast.Trace(), "exec:"+peer)
-	lines := "hello tracedag-net 1 hosts=17 unit=ps\n"
-	for source := 1; source <= 16; source++ {
-		lines += fmt.Sprintf("send %d %d %d 0 50000 0 0\n", source-1, source*100_001, source)
-	}
-	hand := exec.Command(peer)
-	hand.Stdin = strings.NewReader(lines + strings.Repeat("run -\n", 16) + "bye\n")
-	output, err := hand.Output()
-	last := ""
-	for line := range strings.Lines(string(output)) {
-		if text, is := strings.CutPrefix(line, "now "); is {
-			last = strings.TrimSpace(text)
+	compile := func(source string, libraries ...string) string {
+		program := filepath.Join(t.TempDir(), "program")
+		build := exec.Command("g++", append([]string{"-O2", "-o", program, source, "-lns3-core", "-lns3-network",
+			"-lns3-internet", "-lns3-point-to-point"}, libraries...)...)
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("g++ %s: %v\n%s", source, err, output)
 		}
+		return program
 	}
-	if want := fmt.Sprint(first.Finish[0].Ticks); err != nil || !first.Complete || last != want {
-		t.Errorf("error %v, the last of 16 messages arrives at %s ps, with simulate at %s ps", err, last, want)
+	peer, plain := compile("../../docs/examples/ns3-peer.cc"), compile("testdata/ns3-flows.cc", "-lns3-applications")
+
+	const hosts = 16
+	var permutation, incast, mixed []flow
+	for i := range hosts {
+		start := dag.Time(i*100_001) * dag.Picosecond
+		permutation = append(permutation, flow{start, i, (i + 5) % hosts, 200_000 + int64(i)*1001})
+		incast = append(incast, flow{start, 1 + i%(hosts-1), 0, 50_000})
+		mixed = append(mixed, flow{start * 37, i * 7 % hosts, (i*3 + 1) % hosts, int64(i) * 40_000})
 	}
+	const spine = "topology=leafspine"
+	for _, c := range []struct {
+		name  string
+		flows []flow
+		set   []string
+	}{
+		{"one message", []flow{{0, 0, 1, 10_000_000}}, nil},
+		{"permutation on a star", permutation, nil},
+		{"incast on a star", incast, []string{"rate=25Gbps"}},
+		{"permutation on a leaf-spine", permutation, []string{spine, "tor=4", "spines=2"}},
+		{"incast on a leaf-spine", incast, []string{spine, "tor=8", "spines=4", "rate=25Gbps", "uplink=10Gbps"}},
+		{"mixed on a leaf-spine", mixed, []string{spine, "tor=3", "spines=1", "delay=2us"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, want := arrivals(t, peer, hosts, c.flows, c.set), plainArrivals(t, plain, hosts, c.flows, c.set)
+			for i, f := range c.flows {
+				if got[i] != want[i] {
+					t.Errorf("%+v arrives at %d ps, in a plain program at %d ps", f, got[i], want[i])
+				}
+			}
+			if len(c.flows) == 1 && (got[0] < 8e9 || got[0] > 9e9) {
+				t.Errorf("10 MB over two links of 10 Gb/s take %d ps, expected 8 to 9 ms", got[0])
+			}
+		})
+	}
+}
+
+// arrivals runs each flow as a message between two ranks of its own, and returns the times at which the receivers
+// finish, in picoseconds.
+func arrivals(t *testing.T, peer string, hosts int, flows []flow, set []string) (times []uint64) {
+	t.Helper()
+	b := dag.NewBuilder(2 * len(flows))
+	placement := ""
+	for i, f := range flows {
+		source, target := 2*i, 2*i+1
+		b.Rank(source).Add(dag.Op{Kind: dag.Send, Peer: int32(target), Bytes: f.bytes, Release: f.start})
+		b.Rank(target).Recv(int32(source), f.bytes, 0)
+		placement += fmt.Sprintf("%d\n%d\n", f.source, f.target)
+	}
+	file := filepath.Join(t.TempDir(), "placement")
+	if err := os.WriteFile(file, []byte(placement), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := []string{"send-ends=start", fmt.Sprintf("hosts=%d", hosts), "placement=" + file}
+	for _, text := range set {
+		settings = append(settings, "set="+text)
+	}
+	r := run(t, b.Trace(), "exec:"+peer, settings...)
+	if !r.Complete {
+		t.Fatalf("not complete: %+v", r.Stuck)
+	}
+	for i := range flows {
+		times = append(times, r.Finish[2*i+1].Ticks)
+	}
+	return times
+}
+
+// plainArrivals returns the times at which the flows end in a program of ns-3 without tracedag, in picoseconds.
+func plainArrivals(t *testing.T, plain string, hosts int, flows []flow, set []string) (times []uint64) {
+	t.Helper()
+	lines := ""
+	for _, f := range flows {
+		lines += fmt.Sprintf("%d %d %d %d\n", int64(f.start/dag.Picosecond), f.source, f.target, max(f.bytes, 1))
+	}
+	command := exec.Command(plain, append([]string{fmt.Sprint(hosts)}, set...)...)
+	command.Stdin = strings.NewReader(lines)
+	output, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.Fields(string(output)) {
+		at, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, at)
+	}
+	if len(times) != len(flows) {
+		t.Fatalf("%d flows, %d times", len(flows), len(times))
+	}
+	return times
 }
