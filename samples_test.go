@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,6 +138,61 @@ func TestSamples(t *testing.T) {
 		if name := formats.All[i].Name; !covered[name] {
 			t.Errorf("testdata has no sample of %s", name)
 		}
+	}
+}
+
+// finishes runs a sample on a backend and returns the ends of its ranks in picoseconds.
+func (s *sample) finishes(t *testing.T, backend, lower string) []int64 {
+	t.Helper()
+	run := runProgram(t, "simulate", s.args("--backend", backend, "--json", "--lower", lower)...)
+	var result struct {
+		Complete bool    `json:"complete"`
+		Finish   []int64 `json:"finish_ps"`
+	}
+	if err := json.Unmarshal([]byte(run.Stdout), &result); err != nil || !result.Complete {
+		t.Fatalf("simulate --backend %s: complete %t, %v\n%s", backend, result.Complete, err, run.Stderr)
+	}
+	return result.Finish
+}
+
+// TestSamplesOnPeer runs every sample on the reference peer: no rank ends earlier than on a network that takes no time.
+// Horovod also runs on the peer in Python, with equal times.
+func TestSamplesOnPeer(t *testing.T) {
+	peer := filepath.Join(t.TempDir(), "exec-peer")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", peer, "./docs/examples/exec-peer")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	samples := readSamples(t)
+	for i := range samples {
+		s := &samples[i]
+		t.Run(s.path, func(t *testing.T) {
+			lower := sampleRoofline
+			refused := runProgram(t, "simulate", s.args("--backend", "exec:"+peer)...).Stderr
+			switch {
+			case strings.Contains(refused, "is of kind mem, which this backend does not run"):
+				return // no network has remote memory
+			case strings.Contains(refused, "--lower directdrive"):
+				lower = "directdrive"
+			}
+			got, ideal := s.finishes(t, "exec:"+peer, lower), s.finishes(t, "ideal", lower)
+			if len(got) != len(ideal) {
+				t.Fatalf("%d ranks, on the ideal network %d", len(got), len(ideal))
+			}
+			for rank := range got {
+				if got[rank] < ideal[rank] {
+					t.Errorf("rank %d ends at %d ps, on the ideal network at %d ps", rank, got[rank], ideal[rank])
+				}
+			}
+			python := os.Getenv("TRACEDAG_VECTORS")
+			if s.path != "store/horovod.parquet" || python == "" {
+				return
+			}
+			other := s.finishes(t, "exec:python3 "+filepath.Join(python, "exec", "peer.py")+" --serial", lower)
+			if serial := s.finishes(t, "exec:"+peer+" --serial", lower); !slices.Equal(serial, other) {
+				t.Errorf("the ranks end at %v, with the peer in Python at %v", serial, other)
+			}
+		})
 	}
 }
 
