@@ -30,7 +30,7 @@ type Loaded struct {
 	Trace    *dag.Trace       // as compiled; nil if it is not in memory
 	Parts    []measure.Part   // merged traces, with --trace
 	Jobs     *measure.Jobs    // nil for a single job
-	Steps    *measure.Steps   // with --breakdown; nil: the trace has none
+	Steps    *measure.Steps   // with --breakdown or --compare; nil: the trace has none
 	Measured measure.Measured // recorded times, with --compare
 	Ideal    sim.Clock        // makespan without network; 0: unknown
 	Close    func()           // closes the input
@@ -248,7 +248,7 @@ func (r *Setup) compile(l *Loaded, source *timedSource, h *dag.Header) (reading,
 			r.Program.Explain("no lower bound: %v", err)
 		}
 	}
-	if r.BreaksDown() {
+	if r.BreaksDown() || l.Measured != nil {
 		l.Steps = measure.NewSteps(h.Meta, h.Ranks)
 	}
 	source.jobs, source.steps = l.Jobs, l.Steps

@@ -143,7 +143,7 @@ func (r *Setup) Observers(l *Loaded, accesses io.Writer) (all []measure.Observer
 		all = append(all, collector)
 	}
 	if l.Measured != nil {
-		all = append(all, l.Measured.Compare(l.Parts))
+		all = append(all, l.Measured.Compare(l.Parts, l.Steps))
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,34 @@ import (
 // measured is the recorded activity of a rank: its first start and its last end, or Unmeasured.
 type measured struct {
 	first, last dag.Time
+	steps       []stepEnd // ascending
 }
 
-var unmeasured = measured{dag.Unmeasured, dag.Unmeasured}
+// stepEnd is the recorded end of the last op of a step of a rank.
+type stepEnd struct {
+	number int32
+	last   dag.Time
+}
+
+var unmeasured = measured{first: dag.Unmeasured, last: dag.Unmeasured}
+
+// extendStep extends a step by a recorded end.
+func (m *measured) extendStep(number int32, last dag.Time) {
+	if number <= 0 || last == dag.Unmeasured {
+		return
+	}
+	at := len(m.steps) - 1
+	if at < 0 || m.steps[at].number != number {
+		var found bool
+		at, found = slices.BinarySearchFunc(m.steps, number, func(s stepEnd, n int32) int {
+			return cmp.Compare(s.number, n)
+		})
+		if !found {
+			m.steps = slices.Insert(m.steps, at, stepEnd{number, last})
+		}
+	}
+	m.steps[at].last = max(m.steps[at].last, last)
+}
 
 // extend extends the interval by further recorded times.
 func (m *measured) extend(first, last dag.Time) {
@@ -47,7 +73,9 @@ func MeasuredOf(t *dag.Trace) (Measured, error) {
 		r := t.Ranks[i]
 		ranks[i] = unmeasured
 		for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
-			ranks[i].extend(r.Measured(op))
+			first, last := r.Measured(op)
+			ranks[i].extend(first, last)
+			ranks[i].extendStep(r.Step.At(op), last)
 		}
 		_, ok := ranks[i].runTime()
 		any = any || ok
@@ -71,7 +99,11 @@ func (ranks Measured) Lowered(before, lowered *dag.Trace) (Measured, error) {
 	}
 	joined := slices.Repeat([]measured{unmeasured}, len(lowered.Ranks))
 	for rank, m := range ranks {
-		joined[toRank(before.Nodes[rank])].extend(m.first, m.last)
+		node := &joined[toRank(before.Nodes[rank])]
+		node.extend(m.first, m.last)
+		for _, s := range m.steps {
+			node.extendStep(s.number, s.last)
+		}
 	}
 	return joined, nil
 }
@@ -96,9 +128,13 @@ func rankOfNode(t *dag.Trace, ranks int) (func(node int32) int, error) {
 }
 
 // Compare returns an observer that compares the times of the ranks with the recorded ones and adds the section
-// "compare". The ranks of a part count from the start of the part.
-func (ranks Measured) Compare(parts []Part) Observer {
+// "compare". The ranks of a part count from the start of the part. With steps, which may be nil, it also compares the
+// steps of each rank.
+func (ranks Measured) Compare(parts []Part, steps *Steps) Observer {
 	c := &comparer{ranks: ranks, start: make([]dag.Time, len(ranks))}
+	if steps != nil {
+		c.steps = &stepTimes{steps: steps}
+	}
 	for _, part := range parts {
 		for k := range part.Ranks {
 			c.start[part.FirstRank+k] = part.Start
@@ -110,10 +146,21 @@ func (ranks Measured) Compare(parts []Part) Observer {
 type comparer struct {
 	ranks Measured
 	start []dag.Time // by rank: start of its job
+	steps *stepTimes // nil: without
 }
 
-func (c *comparer) Begin(*sim.Layout)     {}
-func (c *comparer) Span(sim.Span)         {}
+func (c *comparer) Begin(l *sim.Layout) {
+	if c.steps != nil {
+		c.steps.begin(l)
+	}
+}
+
+func (c *comparer) Span(s sim.Span) {
+	if c.steps != nil {
+		c.steps.ended(s.Rank, s.Op, s.End)
+	}
+}
+
 func (c *comparer) Transfer(sim.Transfer) {}
 func (c *comparer) End() error            { return nil }
 
@@ -128,6 +175,14 @@ type comparison struct {
 	Overall compared       `json:"overall"` // the longest time of all ranks
 	MeanAbs *float64       `json:"mean_abs_error"`
 	MaxAbs  *float64       `json:"max_abs_error"`
+	Steps   []comparedStep `json:"steps,omitempty"`
+}
+
+// comparedStep is a step of a rank. It begins when the previous step of the rank ends, the first one with the rank.
+type comparedStep struct {
+	Step int32 `json:"step"`
+	Rank int   `json:"rank"`
+	compared
 }
 
 type comparedRank struct {
@@ -163,11 +218,45 @@ func (c *comparer) compare(finish []sim.Clock) *comparison {
 		}
 	}
 	out.Overall.setError()
+	out.Steps = c.compareSteps(finish)
 	if count > 0 {
 		mean := sum / float64(count)
 		out.MeanAbs, out.MaxAbs = &mean, &most
 	}
 	return out
+}
+
+// compareSteps compares the steps of all ranks, by step and rank.
+func (c *comparer) compareSteps(finish []sim.Clock) []comparedStep {
+	if c.steps == nil {
+		return nil
+	}
+	var all []comparedStep
+	for rank := range min(len(c.steps.ends), len(c.ranks)) {
+		m := &c.ranks[rank]
+		recorded, known := m.first, m.first != dag.Unmeasured // end of the previous step
+		begin := sim.Clock{Ticks: uint64(c.start[rank]), Unit: dag.Picosecond}
+		for k, number := range c.steps.steps.ranks[rank].numbers {
+			s := comparedStep{Step: number, Rank: rank}
+			end := sim.Clock{Ticks: min(c.steps.ends[rank][k], finish[rank].Ticks), Unit: c.steps.unit}
+			if exact(end).Cmp(exact(begin)) < 0 {
+				end = begin
+			}
+			s.Predicted, begin = since(begin, end), end
+			at, found := slices.BinarySearchFunc(m.steps, number, func(s stepEnd, n int32) int {
+				return cmp.Compare(s.number, n)
+			})
+			if found && known {
+				last := max(recorded, m.steps[at].last)
+				s.Measured = &sim.Clock{Ticks: uint64(last) - uint64(recorded), Unit: dag.Picosecond}
+				recorded = last
+			}
+			s.setError()
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b comparedStep) int { return cmp.Compare(a.Step, b.Step) })
+	return all
 }
 
 func (c *compared) setError() {
@@ -202,6 +291,34 @@ func printComparison(w io.Writer, c *comparison) {
 	if c.MeanAbs != nil {
 		fmt.Fprintf(w, "\nerror of ranks\tmean of absolute values %s, largest %s\n", percent(*c.MeanAbs),
 			percent(*c.MaxAbs))
+	}
+	c.printSteps(w)
+}
+
+// printSteps prints the steps, with the ranks if there are few rows, and the longest times of each step.
+func (c *comparison) printSteps(w io.Writer) {
+	if len(c.Steps) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nstep\trank\tmeasured\tpredicted\terror")
+	for from := 0; from < len(c.Steps); {
+		longest := compared{}
+		to := from
+		for ; to < len(c.Steps) && c.Steps[to].Step == c.Steps[from].Step; to++ {
+			s := &c.Steps[to]
+			if len(c.Steps) <= sim.ListedRanks {
+				fmt.Fprintf(w, "%d\t%d\t%s\n", s.Step, s.Rank, s.row())
+			}
+			if to == from || exact(s.Predicted).Cmp(exact(longest.Predicted)) > 0 {
+				longest.Predicted = s.Predicted
+			}
+			if s.Measured != nil && (longest.Measured == nil || s.Measured.Ticks > longest.Measured.Ticks) {
+				longest.Measured = s.Measured
+			}
+		}
+		longest.setError()
+		fmt.Fprintf(w, "%d\tall\t%s\n", c.Steps[from].Step, longest.row())
+		from = to
 	}
 }
 

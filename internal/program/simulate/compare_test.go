@@ -106,3 +106,35 @@ func TestCompareErrors(t *testing.T) {
 
 // TestOnLowered checks the mapping of ranks after lowering.
 // TestCompareExtremes checks times that 64 bits of picoseconds do not hold.
+
+// TestCompareSteps checks the comparison of steps: one that takes longer than measured, and one that is measured on one
+// of two ranks.
+func TestCompareSteps(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Meta().Steps = 3
+	timed := func(rank int, took, start, end dag.Time, step int32, deps ...int) {
+		b.Rank(rank).Add(dag.Op{Duration: took * ns, Timed: true, MeasuredStart: start * ns, MeasuredEnd: end * ns,
+			Step: step}, deps...)
+	}
+	timed(0, 100, 1000, 1080, 1)
+	timed(0, 50, 1080, 1130, 2, 0)
+	timed(1, 40, 500, 540, 1)
+	b.Rank(1).Add(dag.Op{Duration: 10 * ns, Step: 2}, 0)
+	path := storedFile(t, b.Trace())
+	for _, args := range [][]string{{path}, {"--trace", path + "@3ms"}, {path, "--backend", "ideal"}} {
+		r := clitest.Run(newCommand, append(args, "--compare", "--json")...)
+		want := `"steps":[{"step":1,"rank":0,"measured_ps":80000,"predicted_ps":100000,"error":0.25},` +
+			`{"step":1,"rank":1,"measured_ps":40000,"predicted_ps":40000,"error":0},` +
+			`{"step":2,"rank":0,"measured_ps":50000,"predicted_ps":50000,"error":0},` +
+			`{"step":2,"rank":1,"measured_ps":null,"predicted_ps":10000,"error":null}]`
+		if r.Status != 0 || !strings.Contains(r.Stdout, want) {
+			t.Errorf("%v: %s%s, expected %s", args, r.Stdout, r.Stderr, want)
+		}
+	}
+	r := clitest.Run(newCommand, path, "--compare")
+	want := "step rank measured predicted error\n1 0 80ns 100ns 25.00%\n1 1 40ns 40ns 0.00%\n1 all 80ns 100ns 25.00%\n" +
+		"2 0 50ns 50ns 0.00%\n2 1 10ns \n2 all 50ns 50ns 0.00%\n"
+	if !strings.Contains(squeezed(r.Stdout), want) {
+		t.Errorf("no %q in\n%s", want, squeezed(r.Stdout))
+	}
+}
