@@ -456,7 +456,7 @@ func (a *Actor) receive(i uint32) {
 	if a.e.causes != nil {
 		a.e.causes.takes(i, a.e.ready[i], min(a.now, a.e.ready[m]))
 	}
-	_, end := a.occupy(i, op, RecvSpan, a.e.host.Busy(send.Size))
+	_, end := a.occupy(i, op, RecvSpan, a.e.host.Receiving(send.Size))
 	if a.e.timeline != nil {
 		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i,
 			Begun: min(a.e.begun[m], a.e.sentAt[m]), Start: a.e.sentAt[m], End: a.now,

@@ -51,6 +51,8 @@ type Host struct {
 	// Busy returns the time in picoseconds for which sending or receiving a message occupies a stream, or math.MaxInt64
 	// if that is out of range.
 	Busy func(bytes uint64) uint64
+	// Receiving is Busy for receives if their time differs from that of sends; nil: Busy.
+	Receiving func(bytes uint64) uint64
 	// Rendezvous is the size of the largest eager message in bytes. A larger message is announced and waits for its
 	// receive.
 	Rendezvous uint64
@@ -109,6 +111,9 @@ type Engine struct {
 func NewEngine(p *Program, host Host, network Network, timeline Timeline, threads int) (*Engine, error) {
 	if p.streams == nil {
 		return nil, errors.New("the engine needs a program with dense streams")
+	}
+	if host.Receiving == nil {
+		host.Receiving = host.Busy
 	}
 	e := &Engine{
 		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), busy: busy,

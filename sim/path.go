@@ -428,7 +428,7 @@ func (w *PathWalk) walk(i uint32, tracer Tracer) {
 			l = w.network(i, true, tracer)
 		case op.Flags&IsColl == IsRecv:
 			taken := lead(c.taken[i])
-			w.span(i, e.host.Busy(e.p.Ops[op.Link()].Size), PathOverhead, leadOf(taken))
+			w.span(i, e.host.Receiving(e.p.Ops[op.Link()].Size), PathOverhead, leadOf(taken))
 			l = taken
 		case op.Flags&IsSend != 0:
 			w.span(i, e.host.Busy(op.Size), PathOverhead, leadOf(c.lead[i]))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
@@ -52,20 +53,17 @@ func (b *backend) Params() param.Set {
 				b.model, err = ParseModel(text)
 				return err
 			}).Among(models...).Default(string(Strict)),
-		param.Func("name", "params", "parameter preset", func(text string) error {
-			preset, err := Preset(text)
-			if err == nil {
-				*p = preset
-			}
-			return err
-		}).Among(PresetNames()...).Default(presets[0].name),
-		param.TimeIn(&p.L, dag.Nanosecond, "L", "wire latency; without unit in ns").Sweep(),
-		param.TimeIn(&p.Overhead, dag.Nanosecond, "o",
-			"processor time per message at both ends; without unit in ns").Sweep(),
+		param.Func("name", "params", "parameter preset, ai or hpc, or a file that --fit wrote",
+			func(text string) error { return b.setParams(text) }).Offer(PresetNames()...).Default(presets[0].name),
+		param.TimeIn(&p.L, dag.Nanosecond, "L", "wire latency; without unit in ns").Sweep().
+			Check(p.inSegments(func(s *Segment) { s.L = p.L })),
+		param.TimeIn(&p.Overhead, dag.Nanosecond, "o", "processor time per message at both ends; without unit in ns").
+			Sweep().Check(p.inSegments(func(s *Segment) { s.Send, s.Recv = p.Overhead, p.Overhead })),
 		param.TimeIn(&p.Gap, dag.Nanosecond, "g", "gap between messages of a NIC; without unit in ns").Sweep(),
 		param.RateIn(&p.GPerByte, "ns/B", "G", "gap per byte of a NIC: bandwidth or time per byte; "+
-			"without unit in ns/B").Sweep(),
-		param.RateIn(&p.OPerByte, "ns/B", "O", "processor time per byte; without unit in ns/B").Sweep(),
+			"without unit in ns/B").Sweep().Check(p.inSegments(func(s *Segment) { s.GPerByte = p.GPerByte })),
+		param.RateIn(&p.OPerByte, "ns/B", "O", "processor time per byte; without unit in ns/B").Sweep().
+			Check(p.inSegments(func(s *Segment) { s.SendPerByte, s.RecvPerByte = p.OPerByte, p.OPerByte })),
 		param.Size(&p.S, "S", "largest eager message; larger ones wait for their receive").Sweep(),
 		param.Func("rate", "local-rate", "gap per byte between ranks that share the NICs of their node; without unit "+
 			"in ns/B", func(text string) error {
@@ -87,6 +85,18 @@ func (b *backend) Params() param.Set {
 		param.Bool(&b.coscheduled, "noise-cosched", "apply the noise to all ranks at the same time"),
 		param.Int(&b.seed, "seed", "seed of random choices"),
 	}
+}
+
+// setParams sets the parameters of a preset or a parameter file.
+func (b *backend) setParams(text string) (err error) {
+	named, err := Preset(text)
+	if err != nil && strings.ContainsAny(text, "./") {
+		named, err = readParams(text)
+	}
+	if err == nil {
+		b.params = named
+	}
+	return err
 }
 
 func (b *backend) Check(env *sim.Env) error {

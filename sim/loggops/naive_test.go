@@ -2,6 +2,7 @@ package loggops_test
 
 import (
 	"container/heap"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,8 +14,9 @@ import (
 // naive simulates the strict model literally by docs/reference/backends/loggops.md: one queue for all ranks, ops as
 // objects, linear search in lists. Times are picoseconds; G and O are whole picoseconds.
 type naive struct {
-	L, o, g, G, O uint64
-	S             int64
+	costs []naiveCosts // by size, ascending
+	g     uint64
+	S     int64
 
 	queue  naiveQueue
 	now    uint64
@@ -29,6 +31,22 @@ type naive struct {
 	arrived      [][]*naiveOp
 	posted       [][]*naiveOp
 	finish       []uint64
+}
+
+// naiveCosts are the parameters of messages from a size on. The overheads of send and receive differ.
+type naiveCosts struct {
+	from                           int64
+	L, send, recv, G, sendO, recvO uint64
+}
+
+// of returns the parameters of a message of a size.
+func (s *naive) of(bytes int64) (c naiveCosts) {
+	for _, c = range slices.Backward(s.costs) {
+		if bytes >= c.from {
+			break
+		}
+	}
+	return c
 }
 
 type naiveOp struct {
@@ -115,7 +133,7 @@ func (s *naive) start(op *naiveOp) {
 		s.release(op.startDependents, begin)
 		s.ended(op, end)
 	case op.Kind == dag.Send:
-		begin, end := s.occupy(op, s.o+beyondFirst(op.Bytes)*s.O)
+		begin, end := s.occupy(op, s.of(op.Bytes).send+beyondFirst(op.Bytes)*s.of(op.Bytes).sendO)
 		s.release(op.startDependents, begin)
 		if op.Bytes <= s.S {
 			s.ended(op, end)
@@ -153,10 +171,10 @@ func (s *naive) hand(m *naiveOp) {
 	m.place = s.issued[pair]
 	s.issued[pair]++
 	if m.Bytes > s.S {
-		s.network(s.inject(m, 0)+s.L, m, func() { s.announce(m) })
+		s.network(s.inject(m, 0)+s.of(1).L, m, func() { s.announce(m) })
 		return
 	}
-	s.network(s.inject(m, beyondFirst(m.Bytes)*s.G)+s.L, m, func() {
+	s.network(s.inject(m, beyondFirst(m.Bytes)*s.of(m.Bytes).G)+s.of(m.Bytes).L, m, func() {
 		s.announce(m)
 		s.deliver(m)
 	})
@@ -193,17 +211,17 @@ func (s *naive) meet(recv, m *naiveOp) {
 	case m.known:
 		s.receiveAt(recv, m.there)
 	case m.Bytes > s.S:
-		s.network(s.now+s.L, m, func() {
-			bytes := beyondFirst(m.Bytes) * s.G
+		s.network(s.now+s.of(1).L, m, func() {
+			bytes := beyondFirst(m.Bytes) * s.of(m.Bytes).G
 			first := s.inject(m, bytes)
 			s.ended(m, first+bytes)
-			s.network(first+s.L, m, func() { s.deliver(m) })
+			s.network(first+s.of(m.Bytes).L, m, func() { s.deliver(m) })
 		})
 	}
 }
 
 func (s *naive) deliver(m *naiveOp) {
-	key, bytes := [2]int{int(m.Peer), int(m.NIC)}, beyondFirst(m.Bytes)*s.G
+	key, bytes := [2]int{int(m.Peer), int(m.NIC)}, beyondFirst(m.Bytes)*s.of(m.Bytes).G
 	first := max(s.now, s.recvs[key])
 	s.recvs[key] = first + s.g + bytes
 	m.there, m.known = first+bytes, true
@@ -214,7 +232,8 @@ func (s *naive) deliver(m *naiveOp) {
 
 func (s *naive) receiveAt(recv *naiveOp, t uint64) {
 	receive := func() {
-		_, end := s.occupy(recv, s.o+beyondFirst(recv.partner.Bytes)*s.O)
+		c := s.of(recv.partner.Bytes)
+		_, end := s.occupy(recv, c.recv+beyondFirst(recv.partner.Bytes)*c.recvO)
 		s.ended(recv, end)
 	}
 	if t > s.now {
@@ -283,16 +302,39 @@ func TestStrictIsNaive(t *testing.T) {
 		ties := random.IntN(2) == 0
 		streams, nics, wild := 1+random.Int32N(1+int32(seed%3)), 1+random.Int32N(1+int32(seed/3%3)), random.IntN(2) == 0
 		trace := strictTrace(random, ties, streams, nics, wild)
-		s := naive{L: pick(1, 1000, 100003, 3000017, 1<<40), o: random.Uint64N(100000), g: random.Uint64N(100000),
-			G: random.Uint64N(50), O: random.Uint64N(5), S: int64(pick(0, 5000, 10000, 1000000))}
+		s := naive{g: random.Uint64N(100000), S: int64(pick(0, 5000, 10000, 1000000))}
 		if ties {
-			s.L, s.o, s.g, s.G, s.O = pick(1, 10, 20, 100, 100000), pick(0, 10, 20), pick(0, 10, 20), pick(0, 1, 10), pick(0, 1)
-			s.S = int64(pick(0, 1, 10, 1000000))
+			s.g, s.S = pick(0, 10, 20), int64(pick(0, 1, 10, 1000000))
 		}
 		params := nanoParams(0, 0, 0, 0, 0, s.S)
-		params.L, params.Overhead, params.Gap = dag.Time(s.L), dag.Time(s.o), dag.Time(s.g)
-		params.GPerByte.SetInt64(int64(s.G))
-		params.OPerByte.SetInt64(int64(s.O))
+		params.Gap = dag.Time(s.g)
+		segments := 1
+		if seed%4 == 3 {
+			segments += random.IntN(3)
+		}
+		for i := range segments {
+			c := naiveCosts{from: int64(i) * int64(pick(2, 10, 6000)), L: pick(1, 1000, 100003, 3000017, 1<<40),
+				send: random.Uint64N(100000), G: random.Uint64N(50), sendO: random.Uint64N(5)}
+			if ties {
+				c.L, c.send, c.G, c.sendO = pick(1, 10, 20, 100, 100000), pick(0, 10, 20), pick(0, 1, 10), pick(0, 1)
+			}
+			c.recv, c.recvO = c.send, c.sendO
+			if segments > 1 {
+				c.recv, c.recvO = pick(0, 10, 50000), pick(0, 1, 3)
+				if i > 0 && c.from <= s.costs[i-1].from {
+					c.from = s.costs[i-1].from + 1
+				}
+				params.Segments = append(params.Segments, loggops.Segment{From: c.from, L: dag.Time(c.L),
+					Send: dag.Time(c.send), Recv: dag.Time(c.recv), GPerByte: rat(c.G), SendPerByte: rat(c.sendO),
+					RecvPerByte: rat(c.recvO)})
+			}
+			s.costs = append(s.costs, c)
+		}
+		if segments == 1 {
+			c := s.costs[0]
+			params.L, params.Overhead = dag.Time(c.L), dag.Time(c.send)
+			params.GPerByte, params.OPerByte = rat(c.G), rat(c.sendO)
+		}
 		finish, neverRan := s.run(trace)
 		for _, threads := range []int{1, 3} {
 			r, err := run(trace, loggops.Strict, loggops.Options{Params: params, Threads: threads}, t.Logf)
@@ -310,6 +352,8 @@ func TestStrictIsNaive(t *testing.T) {
 		}
 	}
 }
+
+func rat(n uint64) *big.Rat { return new(big.Rat).SetUint64(n) }
 
 func strictTrace(random *rand.Rand, ties bool, streams, nics int32, wild bool) *dag.Trace {
 	ranks, density := 1+random.IntN(8), random.IntN(4)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -25,6 +26,10 @@ type Params struct {
 	// Messages between ranks that share the NICs of their node, strict only.
 	LocalLatency *dag.Time // nil: L
 	LocalPerByte *big.Rat  // picoseconds per byte; nil: GPerByte
+
+	// Segments replace L, Overhead, GPerByte and OPerByte by values that depend on the size of the message, strict only;
+	// nil: none.
+	Segments []Segment
 }
 
 // values returns the parameters for results.
@@ -36,6 +41,9 @@ func (p Params) values() sim.Values {
 		{Name: "G_ps_per_byte", Value: decimal(p.GPerByte)},
 		{Name: "O_ps_per_byte", Value: decimal(p.OPerByte)},
 		{Name: "S_bytes", Value: p.S},
+	}
+	if p.Segments != nil {
+		values = append(values, sim.Value{Name: "segments", Value: segmentValues(p.Segments)})
 	}
 	if p.LocalLatency != nil {
 		values = append(values, sim.Value{Name: "local_latency_ps", Value: int64(*p.LocalLatency)})
@@ -51,6 +59,9 @@ func (p Params) String() string {
 	nano := big.NewRat(1, int64(dag.Nanosecond))
 	text := fmt.Sprintf("L=%v o=%v g=%v G=%sns/B O=%sns/B S=%dB", p.L, p.Overhead, p.Gap,
 		decimal(new(big.Rat).Mul(p.GPerByte, nano)), decimal(new(big.Rat).Mul(p.OPerByte, nano)), p.S)
+	if p.Segments != nil {
+		text = fmt.Sprintf("%d segments of size, g=%v S=%s", len(p.Segments), p.Gap, p.eager())
+	}
 	if p.LocalLatency != nil {
 		text += fmt.Sprintf(" local-latency=%v", *p.LocalLatency)
 	}
@@ -58,6 +69,14 @@ func (p Params) String() string {
 		text += fmt.Sprintf(" local-rate=%sns/B", decimal(new(big.Rat).Mul(p.LocalPerByte, nano)))
 	}
 	return text
+}
+
+// eager returns S with its unit.
+func (p Params) eager() string {
+	if p.S == math.MaxInt64 {
+		return "unlimited"
+	}
+	return fmt.Sprintf("%dB", p.S)
 }
 
 // decimal returns r as a decimal number, exact up to nine decimals.
@@ -151,7 +170,10 @@ func (p Params) Check(m Model) error {
 			p.LocalLatency != nil && *p.LocalLatency < 0 {
 			return errors.New("the strict model does not support negative parameters")
 		}
-		return nil
+		return p.checkSegments()
+	}
+	if p.Segments != nil {
+		return fmt.Errorf("the %s model has no parameters by message size: use a parameter file with --model strict", m)
 	}
 	if local {
 		return fmt.Errorf("the %s model has no ranks on one node: use local-rate and local-latency with "+

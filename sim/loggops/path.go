@@ -58,24 +58,24 @@ func (w *wire) Trace(walk *sim.PathWalk, m uint32, leaves bool) (message uint32,
 	behind := func(m uint32, request bool) { // the time of message m or its request at a NIC
 		if !request {
 			n.GBytes += int64(size(m))
-			walk.Step(m, sim.PathQueueing, w.perByte.beyondFirst(walk.Op(m).Size), sim.ByNetwork)
+			walk.Step(m, sim.PathQueueing, w.bytes(walk.Op(m)), sim.ByNetwork)
 		}
 		n.Gap++
 		walk.Step(m, sim.PathGap, w.gap, sim.ByNetwork)
 	}
-	latency := func(m uint32) {
+	latency := func(m uint32, of func(*sim.Op) uint64) {
 		op := walk.Op(m)
 		if !w.here.ownLatency || !w.local(op) {
 			n.L++
 		}
-		walk.Step(m, sim.PathLatency, w.delay(op), sim.ByNetwork)
+		walk.Step(m, sim.PathLatency, of(op), sim.ByNetwork)
 	}
 	if bytes(m); !leaves {
 		for q := w.queues.received[m]; q != 0; q = w.queues.received[m] {
 			m = q - 1
 			behind(m, false)
 		}
-		latency(m)
+		latency(m, w.delay)
 	}
 	for request := false; ; {
 		q := w.queues.sent[m]
@@ -89,10 +89,10 @@ func (w *wire) Trace(walk *sim.PathWalk, m uint32, leaves bool) (message uint32,
 		case request || walk.Op(m).Size <= w.eager:
 			return m, false
 		default: // the grant, and the request before it unless the message waited for its receive
-			if latency(m); walk.Posted(m) {
+			if latency(m, w.control); walk.Posted(m) {
 				return m, true
 			}
-			latency(m)
+			latency(m, w.control)
 			request = true
 		}
 	}

@@ -9,19 +9,18 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L.
+// runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L, which may depend on the size of the message.
 // With nodes, the node of each rank, the ranks on a node share its NICs.
 func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if err := o.Params.Check(Strict); err != nil {
 		return nil, err
 	}
-	perByte, err := newPerByte(o.Params.OPerByte)
+	costs, err := newCostTable(o.Params)
 	if err != nil {
 		return nil, err
 	}
-	overhead := uint64(o.Params.Overhead)
 	host := sim.Host{
-		Busy:       func(size uint64) uint64 { return later(perByte.beyondFirst(size), overhead) },
+		Busy: costs.sending, Receiving: costs.receiving,
 		Rendezvous: uint64(o.Params.S),
 		Timely:     nodes != nil,
 	}
@@ -32,7 +31,7 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 		}
 		host.Work = noise.work
 	}
-	wire, err := newWire(p, nodes, o.Params)
+	wire, err := newWire(p, nodes, o.Params, costs)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +61,13 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 // wire is the LogGOPS network. Every NIC sends one message at a time and receives one at a time. A message occupies the
 // NIC at both ends for g, plus G for each byte beyond the first, and its bytes travel for L.
 type wire struct {
-	latency, gap uint64
-	perByte      perByte
-	here         localWire
-	single       bool    // no rank has more than one NIC, or shares one
-	nics         []int   // by rank: index in free of its first NIC
-	nodes        []int32 // by rank: its node, whose NICs it shares; nil: ranks have NICs of their own
-	free         []nicFree
+	costs      costTable
+	least, gap uint64 // smallest latency, and g
+	here       localWire
+	single     bool    // no rank has more than one NIC, or shares one
+	nics       []int   // by rank: index in free of its first NIC
+	nodes      []int32 // by rank: its node, whose NICs it shares; nil: ranks have NICs of their own
+	free       []nicFree
 
 	eager  uint64    // size of the largest message that does not wait for its receive
 	queues *nicOrder // nil without a critical path
@@ -76,8 +75,8 @@ type wire struct {
 
 // localWire is the transfer between ranks that share NICs.
 type localWire struct {
-	latency uint64
-	perByte perByte
+	latency uint64  // if ownLatency
+	perByte perByte // if ownRate
 
 	ownLatency, ownRate bool // not those of the network
 }
@@ -93,13 +92,8 @@ const (
 	dataArrives                            // the first byte of a rendezvous message is at the receiver
 )
 
-func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
-	perByte, err := newPerByte(params.GPerByte)
-	if err != nil {
-		return nil, err
-	}
-	here := localWire{latency: uint64(params.L), perByte: perByte,
-		ownLatency: params.LocalLatency != nil, ownRate: params.LocalPerByte != nil}
+func newWire(p *sim.Program, nodes []int32, params Params, costs costTable) (_ *wire, err error) {
+	here := localWire{ownLatency: params.LocalLatency != nil, ownRate: params.LocalPerByte != nil}
 	if here.ownLatency {
 		here.latency = uint64(*params.LocalLatency)
 	}
@@ -117,7 +111,7 @@ func newWire(p *sim.Program, nodes []int32, params Params) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{latency: uint64(params.L), gap: uint64(params.Gap), perByte: perByte, here: here,
+	return &wire{costs: costs, least: costs.least(), gap: uint64(params.Gap), here: here,
 		single: p.NICs <= 1 && nodes == nil, nics: nics, nodes: nodes, free: make([]nicFree, nics[p.Ranks()]),
 		eager: uint64(params.S)}, nil
 }
@@ -127,34 +121,40 @@ func (w *wire) local(op *sim.Op) bool {
 	return w.nodes != nil && w.nodes[op.Rank] == w.nodes[op.Peer]
 }
 
-// delay returns the latency of a message, its request or its grant.
-func (w *wire) delay(op *sim.Op) uint64 {
-	if w.local(op) {
+// delay returns the latency of a message.
+func (w *wire) delay(op *sim.Op) uint64 { return w.latency(op, op.Size) }
+
+// control returns the latency of a request or its grant, which have the parameters of a message of one byte.
+func (w *wire) control(op *sim.Op) uint64 { return w.latency(op, 1) }
+
+// latency returns the latency between the ranks of a message, for the given number of bytes.
+func (w *wire) latency(op *sim.Op, size uint64) uint64 {
+	if w.here.ownLatency && w.local(op) {
 		return w.here.latency
 	}
-	return w.latency
+	return w.costs.at(size).latency
 }
 
 // bytes returns the time of all bytes of a message except the first.
 func (w *wire) bytes(op *sim.Op) uint64 {
-	if w.local(op) {
+	if w.here.ownRate && w.local(op) {
 		return w.here.perByte.beyondFirst(op.Size)
 	}
-	return w.perByte.beyondFirst(op.Size)
+	return w.costs.at(op.Size).perByte.beyondFirst(op.Size)
 }
 
-// Lookahead returns the latency, the minimum delay between ranks, or 0 if ranks share NICs.
+// Lookahead returns the smallest latency, the minimum delay between ranks, or 0 if ranks share NICs.
 func (w *wire) Lookahead() uint64 {
 	if w.nodes != nil {
 		return 0
 	}
-	return w.latency
+	return w.least
 }
 
-// Ordered reports whether no two messages of a rank enter the network at the same time: ranks have one NIC and g is not
-// 0.
+// Ordered reports whether messages of a pair of ranks arrive in the order in which they enter the network, at different
+// times: ranks have one NIC, g is not 0, and the latency does not depend on the size.
 func (w *wire) Ordered() bool {
-	return w.single && w.gap > 0
+	return w.single && w.gap > 0 && len(w.costs) == 1
 }
 
 // Eager sends the message as soon as its NIC is free.
@@ -166,13 +166,13 @@ func (w *wire) Eager(a *sim.Actor, m uint32, t uint64) {
 // Request sends a message of one byte, which waits for the NIC like other messages.
 func (w *wire) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, 0, true), w.delay(op)), requestArrives, m)
+	a.Schedule(uint32(op.Peer), later(w.inject(m, op, t, 0, true), w.control(op)), requestArrives, m)
 }
 
 // Grant sends a reply, which takes L and does not occupy the NIC.
 func (w *wire) Grant(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
-	a.Schedule(op.Rank, later(t, w.delay(op)), grantArrives, m)
+	a.Schedule(op.Rank, later(t, w.control(op)), grantArrives, m)
 }
 
 // Event handles an arrival.
@@ -222,7 +222,7 @@ func (w *wire) deliver(a *sim.Actor, m uint32) {
 	op := a.Op(m)
 	bytes := w.bytes(op)
 	if w.local(op) {
-		a.Deliver(m, a.Now()-w.here.latency, later(a.Now(), bytes))
+		a.Deliver(m, a.Now()-w.delay(op), later(a.Now(), bytes))
 		return
 	}
 	nic := w.nics[op.Peer] + int(op.NIC)
@@ -232,7 +232,7 @@ func (w *wire) deliver(a *sim.Actor, m uint32) {
 		w.queues.receives(nic, m, *free > a.Now())
 	}
 	*free = later(later(first, w.gap), bytes)
-	a.Deliver(m, a.Now()-w.latency, later(first, bytes))
+	a.Deliver(m, a.Now()-w.delay(op), later(first, bytes))
 }
 
 // perByte is an exact time per byte: numerator/denominator picoseconds.

@@ -27,7 +27,8 @@ type options struct {
 	study                    study.Flags
 	csv                      string // a table to print as CSV; "": none
 	profile                  string
-	compared                 bool     // --diff
+	compared                 bool // --diff
+	fitting                  fitFlags
 	fromResults              []string // files of kept results
 	drawFlags                []string // flags of pages and pictures
 	points, results, summary string   // files of tables
@@ -59,6 +60,12 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if o.compared {
 			return o.diff(p, args)
 		}
+		if o.fitting.wanted {
+			return o.fit(p, args)
+		}
+		if o.fitting.file != "" {
+			return cli.Usagef("--fit-out needs --fit")
+		}
 		if len(o.fromResults) > 0 {
 			return o.drawKept(p, args)
 		}
@@ -84,8 +91,8 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 		Long:    long,
 		Example: examples,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if o.compared {
-				return nil // diff checks them
+			if o.compared || o.fitting.wanted {
+				return nil // diff and fit check them
 			}
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
@@ -150,6 +157,7 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	flags.StringArrayVar(&o.fromResults, "from-result", nil,
 		"draw --report or --plot of a kept JSON `FILE`; several are compared")
 	manual.InTopic(cmd, "from-result", "plot")
+	o.fitting.register(cmd, flags)
 	p.RegisterSync(flags)
 	manual.InTopic(cmd, "no-sync", "result")
 	o.Timeline.Register(cmd)

@@ -1,0 +1,98 @@
+package simulate
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/sim/fit"
+)
+
+// TestFit: --fit writes a file that --params reads, and its JSON equals the file.
+func TestFit(t *testing.T) {
+	table, err := filepath.Abs("../../../testdata/fit/machine.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keepResults(t, nil)
+	text := clitest.Run(newCommand, "--fit", "--fit-out", "machine.json", table)
+	if text.Status != 0 || text.Stderr != "" || !strings.Contains(text.Stdout, "\nbytes from  L ") &&
+		!strings.Contains(text.Stdout, "bytes from") {
+		t.Fatalf("status %d, stdout %s, stderr %s", text.Status, text.Stdout, text.Stderr)
+	}
+	data, err := os.ReadFile("machine.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := clitest.Run(newCommand, "--fit", "--json", table); r.Status != 0 || r.Stdout != string(data) {
+		t.Errorf("--json prints %s, expected the file %s", r.Stdout, data)
+	}
+	if _, err := fit.Parse(data); err != nil {
+		t.Error(err)
+	}
+	r := clitest.Run(newCommand, "--params", "./machine.json", "ring.parquet")
+	if r.Status != 0 || !strings.Contains(r.Stdout, "2 segments of size") {
+		t.Errorf("status %d, stdout %s, stderr %s", r.Status, r.Stdout, r.Stderr)
+	}
+	makespan := func(args ...string) string {
+		r := clitest.Run(newCommand, append(args, "ring.parquet", "--json")...)
+		var result struct {
+			Makespan json.Number `json:"makespan_ps"`
+		}
+		if err := json.Unmarshal([]byte(r.Stdout), &result); err != nil {
+			t.Fatalf("%v: %v, %s", args, err, r.Stderr)
+		}
+		return result.Makespan.String()
+	}
+	// Flags replace the values of all segments.
+	same := []string{"--L", "1us", "--o", "100ns", "--G", "0.1", "--O", "0", "--g", "5ns", "--S", "1MiB"}
+	if a, b := makespan(append([]string{"--params", "./machine.json"}, same...)...), makespan(same...); a != b {
+		t.Errorf("makespan %s with flags over a file, expected that of the flags, %s", a, b)
+	}
+	if a, b := makespan("--params", "./machine.json", "--L", "1us"), makespan("--L", "1us", "--params", "./machine.json"); a != b {
+		t.Errorf("makespans %s and %s depend on the order of flags", a, b)
+	}
+	if r := clitest.Run(newCommand, "--model", "loggopsim", "--params", "./machine.json", "ring.parquet"); r.Status != 2 ||
+		!strings.Contains(r.Stderr, "use a parameter file with --model strict") {
+		t.Errorf("status %d, stderr %s", r.Status, r.Stderr)
+	}
+}
+
+// TestFitErrors checks errors of usage and of parameter files.
+func TestFitErrors(t *testing.T) {
+	keepResults(t, nil)
+	for name, text := range map[string]string{
+		"bad.csv": "bytes,time\n1,2\n", "other.json": `{"backend":"flow","model":"","segments":[]}`,
+		"unknown.json": `{"backend":"loggops","mode":1}`,
+		"gap.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"to":8,"parameters":{}},` +
+			`{"from":9,"parameters":{}}],"seed":1}`,
+		"unit.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":` +
+			`{"L":{"value":1,"low":1,"high":1,"unit":"s/B"}}}],"seed":1}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		args, want string
+		status     int
+	}{
+		{"--fit", "--fit needs tables of measured times", 2},
+		{"--fit-out x ring.parquet", "--fit-out needs --fit", 2},
+		{"--fit --L 1us bad.csv", "--L has no effect", 2},
+		{"--fit bad.csv", `bad.csv:1: the column "time" has no unit`, 1},
+		{"--params ./other.json ring.parquet", `expected parameters of backend loggops, model strict, found backend "flow"`, 2},
+		{"--params ./unknown.json ring.parquet", `unknown field "mode"`, 2},
+		{"--params ./gap.json ring.parquet", "segment 2: expected ranges of sizes that begin at 0 and follow each other", 2},
+		{"--params ./unit.json ring.parquet", `segment 1: "L" is 1 s/B, expected`, 2},
+	}
+	for _, tt := range tests {
+		r := clitest.Run(newCommand, strings.Fields(tt.args)...)
+		if r.Status != tt.status || !strings.Contains(r.Stderr, tt.want) {
+			t.Errorf("%s: status %d, stderr %q, expected %d, %q", tt.args, r.Status, r.Stderr, tt.status, tt.want)
+		}
+	}
+}

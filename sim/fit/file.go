@@ -1,0 +1,136 @@
+package fit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// File is a parameter file: what --fit estimates and --params reads.
+type File struct {
+	Backend    string               `json:"backend"`
+	Model      string               `json:"model"`
+	Parameters map[string]Parameter `json:"parameters"`
+	Segments   []FileSegment        `json:"segments"` // ascending, the first from 0
+	Sources    []Source             `json:"sources,omitempty"`
+	Residuals  []Residual           `json:"residuals,omitempty"`
+	Notes      []string             `json:"notes,omitempty"` // what the tables do not determine
+	Seed       uint64               `json:"seed"`            // of the bootstrap
+	Version    string               `json:"version,omitempty"`
+}
+
+// Parameter is an estimate with its 95 % interval.
+type Parameter struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Unit  string  `json:"unit"` // s, s/B or B
+}
+
+// FileSegment has the parameters of messages from From bytes to below To bytes; To 0: no end.
+type FileSegment struct {
+	From       int64                `json:"from"`
+	To         int64                `json:"to,omitempty"`
+	Parameters map[string]Parameter `json:"parameters"`
+}
+
+// Source is a table that an estimate used.
+type Source struct {
+	Name   string `json:"name"`
+	Tool   string `json:"tool"`
+	SHA256 string `json:"sha256"`
+}
+
+// Residual has the relative errors of the ping-pongs of a table.
+type Residual struct {
+	Table   string  `json:"table"`
+	Points  int     `json:"points"`
+	Mean    float64 `json:"mean"`
+	Largest float64 `json:"largest"`
+}
+
+// add adds the tables as sources.
+func (f *File) add(tables []*Table) {
+	f.Parameters = map[string]Parameter{}
+	for _, t := range tables {
+		f.Sources = append(f.Sources, Source{Name: t.Name, Tool: t.Tool, SHA256: t.SHA256})
+	}
+}
+
+func (f *File) set(name string, p Parameter) { f.Parameters[name] = p }
+func (f *File) unset(name string)            { delete(f.Parameters, name) }
+
+func (f *File) note(text string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(text, args...))
+}
+
+// Write writes the file as JSON.
+func (f *File) Write(w io.Writer) error {
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// Limits of parameter files.
+const (
+	maxFile         = 1 << 20
+	maxFileSegments = 1000
+)
+
+// Parse reads a parameter file. Unknown members are errors, as is a value that is negative or no number. The error does
+// not name the file.
+func Parse(data []byte) (*File, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("expected a parameter file of at most %d bytes, found %d", maxFile, len(data))
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	f := new(File)
+	if err := d.Decode(f); err != nil {
+		return nil, fmt.Errorf("expected a parameter file as --fit writes it: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("expected one JSON object, found more behind it")
+	}
+	if len(f.Segments) > maxFileSegments {
+		return nil, fmt.Errorf("expected at most %d segments, found %d", maxFileSegments, len(f.Segments))
+	}
+	if err := check(f.Parameters); err != nil {
+		return nil, err
+	}
+	next := int64(0)
+	for i, s := range f.Segments {
+		if i > 0 && next == 0 || s.From != next || s.To != 0 && s.To <= s.From {
+			return nil, fmt.Errorf("segment %d: expected ranges of sizes that begin at 0 and follow each other, found "+
+				"from %d to %d", i+1, s.From, s.To)
+		}
+		if err := check(s.Parameters); err != nil {
+			return nil, fmt.Errorf("segment %d: %w", i+1, err)
+		}
+		next = s.To
+	}
+	if next != 0 {
+		return nil, fmt.Errorf("the last segment ends at %d bytes, expected no end", next)
+	}
+	return f, nil
+}
+
+func check(parameters map[string]Parameter) error {
+	for name, p := range parameters {
+		if !(p.Value >= 0) || math.IsInf(p.Value, 0) {
+			return fmt.Errorf("%s: expected a value of at least 0, found %g", name, p.Value)
+		}
+		switch p.Unit {
+		case "s", "s/B", "B":
+		default:
+			return fmt.Errorf("%s: expected the unit s, s/B or B, found %q", name, p.Unit)
+		}
+	}
+	return nil
+}

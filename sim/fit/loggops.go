@@ -1,0 +1,457 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Options select how parameters are estimated.
+type Options struct {
+	Seed  uint64 // of the bootstrap
+	Draws int    // of the bootstrap; 0: 1000
+}
+
+// LogGOPS estimates the parameters of the strict model of the loggops backend. A message of s bytes takes
+// os + L + (s-1) G + or, where os and or are linear in s. It needs ping-pongs; blocking sends (send_call), late receives
+// (recv_late) and late posting (send_late) tell overheads and the largest eager message, and windows the gap g. The file
+// says what the tables do not determine.
+func LogGOPS(tables []*Table, o Options) (*File, error) {
+	rows := Only(tables, PingPong)
+	if len(rows) == 0 {
+		return nil, errors.New("expected measurements of a ping-pong: one-way times by size")
+	}
+	points, paths := Points(rows)
+	segments, err := Split(points)
+	if err != nil {
+		return nil, fmt.Errorf("ping-pong: %w", err)
+	}
+	e := &estimate{tables: tables, points: points, paths: paths, ways: segments,
+		random: rand.New(rand.NewPCG(o.Seed, 0)), file: &File{Backend: "loggops", Model: "strict", Seed: o.Seed}}
+	e.file.add(tables)
+	e.findEager()
+	if err := e.findOverheads(); err != nil {
+		return nil, err
+	}
+	e.decompose()
+	e.findGap()
+	draws := o.Draws
+	if draws == 0 {
+		draws = 1000
+	}
+	e.bootstrap(draws)
+	e.describe()
+	return e.file, nil
+}
+
+// estimate is the state of the estimation.
+type estimate struct {
+	tables []*Table
+	points []Point
+	paths  []string
+	ways   []Segment // times one way
+	send   []Segment // time in a send; nil: unknown
+	recv   []Segment // time in a receive whose message has arrived; nil: unknown
+	sendAt []Point
+	recvAt []Point
+	eager  int64 // largest eager message of the model
+	limit  int64 // largest size whose send does not wait for its receive
+	random *rand.Rand
+	file   *File
+
+	from   []int64 // first sizes of the segments of parameters
+	values []costs
+}
+
+// costs are the parameters of a segment, in seconds.
+type costs struct {
+	latency, perByte         float64 // L, G
+	sendFixed, sendPerByte   float64 // o and O of a send
+	recvFixed, recvPerByte   float64
+	shortLatency, shortBytes float64 // by which L or G would be below 0
+}
+
+// findEager finds the largest eager message: a send of a larger one waits for its late receive.
+func (e *estimate) findEager() {
+	e.eager, e.limit = math.MaxInt64, math.MaxInt64
+	late := Only(e.tables, SendLate)
+	if len(late) == 0 {
+		e.file.note("S is not determined: the tables have no sends whose receive is posted late (send_late); " +
+			"all messages are eager")
+		return
+	}
+	least, most := int64(math.MaxInt64), int64(0) // the smallest size that waits, the largest below it
+	for _, m := range late {
+		if e.waits(m) {
+			least = min(least, m.Bytes)
+		}
+	}
+	for _, m := range late {
+		if m.Bytes < least {
+			most = max(most, m.Bytes)
+		}
+	}
+	p := Parameter{Unit: "B"}
+	switch least {
+	case math.MaxInt64:
+		e.file.note("no send waits for its receive up to %d bytes, the largest size of send_late", most)
+		return
+	default:
+		e.eager = cut(most, least) - 1
+		e.limit = e.eager
+		p.Value, p.Low, p.High = float64(e.eager), float64(most), float64(least-1)
+	}
+	e.file.set("S", p)
+}
+
+// waits reports whether a send whose receive was late took longer than the message takes.
+func (e *estimate) waits(m Measurement) bool {
+	way := 0.0
+	for path := range e.paths {
+		if t := At(e.ways, path, m.Bytes); t == t {
+			way = max(way, t)
+		}
+	}
+	return m.Seconds > 2*way
+}
+
+// findOverheads fits the times in sends and receives of eager messages.
+func (e *estimate) findOverheads() (err error) {
+	if e.sendAt, e.send, err = e.overhead(SendCall); err != nil {
+		return err
+	}
+	e.recvAt, e.recv, err = e.overhead(RecvLate)
+	return err
+}
+
+// picosecond replaces the time 0 of a call: errors are relative.
+const picosecond = 1e-12
+
+// overhead fits the time in a call for eager messages. Calls that wait for bytes do not count: receives that take half
+// of the time one way or more, as those of a message that starts once both ends have been posted.
+func (e *estimate) overhead(test string) (points []Point, segments []Segment, err error) {
+	var rows []Measurement
+	for _, m := range Only(e.tables, test) {
+		way := math.Inf(1)
+		for path := range e.paths {
+			if t := At(e.ways, path, m.Bytes); t == t {
+				way = min(way, t)
+			}
+		}
+		if m.Bytes <= e.eager && m.Seconds < way/2 {
+			m.Where = "" // a call does not depend on the path
+			rows = append(rows, m)
+		}
+	}
+	sizes, most := map[int64]bool{}, 0.0
+	for i, m := range rows {
+		sizes[m.Bytes] = true
+		most = max(most, m.Seconds)
+		rows[i].Seconds = max(m.Seconds, picosecond)
+	}
+	switch {
+	case len(sizes) < 2:
+		return nil, nil, nil
+	case most < picosecond:
+		return nil, []Segment{{To: math.MaxInt64, Start: []float64{0}}}, nil
+	}
+	points, _ = Points(rows)
+	if segments, err = Split(points); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", test, err)
+	}
+	return points, segments, nil
+}
+
+// segmentAt returns the segment of a size; the zero segment if there are none.
+func segmentAt(segments []Segment, bytes int64) Segment {
+	for i := len(segments) - 1; i >= 0; i-- {
+		if i == 0 || bytes >= segments[i].From {
+			return segments[i]
+		}
+	}
+	return Segment{Start: []float64{0}}
+}
+
+// decompose computes the parameters of each range of sizes in which all times are linear.
+func (e *estimate) decompose() {
+	for _, list := range [][]Segment{e.ways, e.send, e.recv} {
+		for _, s := range list {
+			e.from = append(e.from, s.From)
+		}
+	}
+	if e.eager < math.MaxInt64 {
+		e.from = append(e.from, e.eager+1)
+	}
+	slices.Sort(e.from)
+	e.from = slices.Compact(e.from)
+	e.values = make([]costs, len(e.from))
+	e.divide(e.ways, e.send, e.recv, e.values)
+	short := 0.0
+	for i, c := range e.values {
+		if e.from[i] <= e.eager {
+			short = max(short, relative(c.shortLatency, e.ways, e.from[i]))
+		}
+	}
+	if short > 0.01 {
+		e.file.note("times in sends and receives exceed the time one way by up to %.2g %%; L is 0 there", 100*short)
+	}
+	e.handshake()
+}
+
+// relative returns a time relative to that of a message one way.
+func relative(t float64, ways []Segment, bytes int64) float64 {
+	if way := mean(segmentAt(ways, bytes).Start); way > 0 {
+		return t / way
+	}
+	return 0
+}
+
+// handshake checks whether messages above S are slow enough for the round trip of a rendezvous, which takes twice the
+// latency of a small message. Otherwise S stays unlimited, and such messages keep their time one way.
+func (e *estimate) handshake() {
+	if e.eager == math.MaxInt64 {
+		return
+	}
+	first := e.values[0].latency
+	for i, from := range e.from {
+		if from > e.eager && e.values[i].latency < 2.2*first {
+			e.file.note("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before such "+
+				"a message, which the model would add; S is left unlimited", e.eager)
+			e.file.unset("S")
+			e.eager = math.MaxInt64
+			return
+		}
+	}
+	for i, from := range e.from {
+		if from > e.eager {
+			e.values[i].latency -= 2 * first
+		}
+	}
+}
+
+// divide splits the times one way into overheads, latency and bytes, for each segment of parameters. No table tells the
+// overheads of messages whose send waits: theirs are assumed not to depend on the size.
+func (e *estimate) divide(ways, send, recv []Segment, values []costs) {
+	for i, from := range e.from {
+		way, s, r := segmentAt(ways, from), segmentAt(send, from), segmentAt(recv, from)
+		if from > e.limit {
+			s.PerByte, r.PerByte = 0, 0
+		}
+		c := costs{
+			sendFixed: s.Start[0] + s.PerByte, sendPerByte: s.PerByte,
+			recvFixed: r.Start[0] + r.PerByte, recvPerByte: r.PerByte,
+		}
+		c.latency = mean(way.Start) + way.PerByte - c.sendFixed - c.recvFixed
+		c.perByte = way.PerByte - c.sendPerByte - c.recvPerByte
+		if c.perByte < 0 {
+			// The bytes of a message hide in those of its ends. Keep the time at the first size of the segment.
+			c.shortBytes = -c.perByte
+			c.latency += c.perByte * float64(max(from-1, 0))
+			c.perByte = 0
+		}
+		if c.latency < 0 {
+			c.shortLatency, c.latency = -c.latency, 0
+		}
+		values[i] = c
+	}
+}
+
+// mean returns the mean of the numbers that are numbers.
+func mean(values []float64) float64 {
+	sum, n := 0.0, 0
+	for _, v := range values {
+		if v == v {
+			sum += v
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
+}
+
+// findGap estimates g from windows: n messages at once, and an empty answer.
+func (e *estimate) findGap() {
+	least, at := math.Inf(1), Measurement{}
+	for _, m := range Only(e.tables, Window) {
+		if m.Window < 2 || m.Bytes > e.eager {
+			continue
+		}
+		way := func(bytes int64) (sum float64) {
+			for path := range e.paths {
+				sum += At(e.ways, path, bytes)
+			}
+			return sum / float64(len(e.paths))
+		}
+		gap := (m.Seconds - way(m.Bytes) - way(0)) / float64(m.Window-1)
+		if gap < least && gap > 0 {
+			least, at = gap, m
+		}
+	}
+	if at.Window == 0 {
+		e.file.set("g", Parameter{Value: 0, Low: 0, High: e.values[0].sendFixed + e.values[0].latency, Unit: "s"})
+		e.file.note("g is not determined: the tables have no windows of messages at once; 0 is assumed")
+		return
+	}
+	i, _ := slices.BinarySearch(e.from, at.Bytes+1)
+	c := e.values[max(i-1, 0)]
+	x := float64(max(at.Bytes-1, 0))
+	hidden := max(c.sendFixed+x*c.sendPerByte, c.recvFixed+x*c.recvPerByte)
+	p := Parameter{Value: least - x*c.perByte, Low: least - x*c.perByte, High: least - x*c.perByte, Unit: "s"}
+	if least < 1.25*max(hidden, x*c.perByte) || p.Value <= 0 {
+		p = Parameter{Value: 0, Low: 0, High: max(least, 0), Unit: "s"}
+		e.file.note("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed", p.High)
+	}
+	e.file.set("g", p)
+}
+
+// bootstrap computes 95 % intervals by drawing errors of the fit again.
+func (e *estimate) bootstrap(draws int) {
+	samples := make([][]costs, 0, draws)
+	resamplers := []*resampler{
+		newResampler(e.points, e.ways), newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv),
+	}
+	for range draws {
+		values := make([]costs, len(e.from))
+		e.divide(resamplers[0].draw(e.random), resamplers[1].draw(e.random), resamplers[2].draw(e.random), values)
+		samples = append(samples, values)
+	}
+	column := make([]float64, draws)
+	interval := func(value float64, of func([]costs) float64) Parameter {
+		for i, s := range samples {
+			column[i] = of(s)
+		}
+		slices.Sort(column)
+		low, high := column[int(0.025*float64(draws))], column[min(int(0.975*float64(draws)), draws-1)]
+		return Parameter{Value: value, Low: min(low, value), High: max(high, value)}
+	}
+	first := e.values[0].latency
+	for i, c := range e.values {
+		handshake := 0.0
+		if e.from[i] > e.eager {
+			handshake = 2 * first
+		}
+		seconds := func(value float64, of func(costs) float64) Parameter {
+			p := interval(value, func(s []costs) float64 { return of(s[i]) })
+			p.Unit = "s"
+			return p
+		}
+		perByte := func(value float64, of func(costs) float64) Parameter {
+			p := interval(value, func(s []costs) float64 { return of(s[i]) })
+			p.Unit = "s/B"
+			return p
+		}
+		s := FileSegment{From: e.from[i], Parameters: map[string]Parameter{
+			"L":      seconds(c.latency, func(c costs) float64 { return max(0, c.latency-handshake) }),
+			"G":      perByte(c.perByte, func(c costs) float64 { return c.perByte }),
+			"o_send": seconds(c.sendFixed, func(c costs) float64 { return c.sendFixed }),
+			"o_recv": seconds(c.recvFixed, func(c costs) float64 { return c.recvFixed }),
+			"O_send": perByte(c.sendPerByte, func(c costs) float64 { return c.sendPerByte }),
+			"O_recv": perByte(c.recvPerByte, func(c costs) float64 { return c.recvPerByte }),
+		}}
+		if i+1 < len(e.from) {
+			s.To = e.from[i+1]
+		}
+		if e.send == nil || e.recv == nil {
+			e.undetermined(s.Parameters, c)
+		}
+		e.file.Segments = append(e.file.Segments, s)
+	}
+}
+
+// undetermined widens the intervals of what ping-pongs alone do not tell: only the sum of os, L and or is known.
+func (e *estimate) undetermined(p map[string]Parameter, c costs) {
+	widen := func(name string, high float64) {
+		v := p[name]
+		v.Low, v.High = min(v.Low, 0), max(v.High, high)
+		p[name] = v
+	}
+	if e.send == nil {
+		widen("o_send", c.latency/2)
+		widen("O_send", c.perByte)
+	}
+	if e.recv == nil {
+		widen("o_recv", c.latency/2)
+		widen("O_recv", c.perByte)
+	}
+	widen("L", 0)
+	widen("G", 0)
+}
+
+// describe adds residuals and what the tables do not determine.
+func (e *estimate) describe() {
+	switch {
+	case e.send == nil && e.recv == nil:
+		e.file.note("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is assumed, and " +
+			"the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
+	case e.send == nil:
+		e.file.note("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is assumed")
+	case e.recv == nil:
+		e.file.note("or and L are not determined apart: the tables have no times in late receives (recv_late) of eager " +
+			"messages; or = 0 is assumed")
+	}
+	low, high := math.Inf(1), 0.0
+	for _, start := range e.ways[0].Start {
+		if start == start {
+			low, high = min(low, start), max(high, start)
+		}
+	}
+	if high > 1.05*low {
+		e.file.note("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of %d "+
+			"paths", low, high, len(e.paths))
+	}
+	e.residuals()
+	e.sharing()
+}
+
+// residuals reports the errors of the model, with the latency of each path, by table.
+func (e *estimate) residuals() {
+	for _, t := range e.tables {
+		r := Residual{Table: t.Name}
+		sum := 0.0
+		for _, m := range t.Rows {
+			if path := slices.Index(e.paths, m.Where); m.Test == PingPong {
+				err := math.Abs(At(e.ways, path, m.Bytes)/m.Seconds - 1)
+				sum += err
+				r.Largest = max(r.Largest, err)
+				r.Points++
+			}
+		}
+		if r.Points > 0 {
+			r.Mean = sum / float64(r.Points)
+			e.file.Residuals = append(e.file.Residuals, r)
+		}
+	}
+}
+
+// sharing warns if messages at once slow each other, which the backend does not model.
+func (e *estimate) sharing() {
+	worst, at := 1.1, Measurement{}
+	for _, t := range e.tables {
+		for _, m := range t.Rows {
+			senders := 0
+			if n, err := fmt.Sscanf(m.Test, "incast%d", &senders); n != 1 || err != nil {
+				senders = 1
+				if m.Test != "allexchange" && m.Test != "exchange" {
+					continue
+				}
+			}
+			way := 0.0
+			for path := range e.paths {
+				way = max(way, At(e.ways, path, m.Bytes))
+			}
+			bytes := segmentAt(e.ways, m.Bytes).PerByte * float64(m.Bytes)
+			if slow := m.Seconds / (way + float64(senders-1)*bytes); slow > worst {
+				worst, at = slow, m
+			}
+		}
+	}
+	if at.Test != "" {
+		e.file.note("messages share links: %s of %d bytes between %s takes %.2f times what messages without contention "+
+			"take; the loggops backend has no contention inside the network, use flow or packet", at.Test, at.Bytes,
+			at.Where, worst)
+	}
+}

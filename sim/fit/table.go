@@ -1,0 +1,128 @@
+package fit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Tests of tables. A table without a name of a test is a [PingPong].
+const (
+	PingPong  = "pingpong"   // one way: half of a round trip
+	SendCall  = "send_call"  // time in a blocking send whose receive is posted
+	IsendCall = "isend_call" // time in a non-blocking send
+	IsendWait = "isend_wait" // time in a non-blocking send and in the wait for it
+	SendLate  = "send_late"  // time in a blocking send whose receive is posted late
+	RecvLate  = "recv_late"  // time in a receive that is posted long after the send
+	Window    = "window"     // non-blocking messages at once, and an empty answer; see [Measurement.Window]
+)
+
+// Measurement is one measured time.
+type Measurement struct {
+	Test    string
+	Where   string  // the ranks involved, as the table names them; empty: unknown
+	Bytes   int64   // of the message; of a collective as its tool counts them
+	Ranks   int     // 0: unknown
+	Window  int     // messages at once of test Window
+	Seconds float64 // at least 0; above 0 but for the time in calls
+	Line    int     // of the file
+}
+
+// Table is the content of a file of measurements.
+type Table struct {
+	Name   string
+	Tool   string // csv, osu, netpipe, nccl-tests or netgauge
+	SHA256 string // of the file, in hexadecimal
+	Rows   []Measurement
+}
+
+// maxRows bounds the measurements of a table.
+const maxRows = 1 << 20
+
+// Read parses a table and recognizes its tool by the content: CSV with a header, OSU micro-benchmarks, NetPIPE 3,
+// nccl-tests, or netgauge (patterns loggp and one_one). An error names the file and the line.
+func Read(name string, data []byte) (*Table, error) {
+	sum := sha256.Sum256(data)
+	p := &parser{table: &Table{Name: name, SHA256: hex.EncodeToString(sum[:])}}
+	lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	tool := recognize(lines)
+	if tool == nil {
+		return nil, fmt.Errorf("%s: expected a table of times: CSV with a header such as bytes,seconds, or the output "+
+			"of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge", name)
+	}
+	p.table.Tool = tool.name
+	for i, line := range lines {
+		p.line = i + 1
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if err := tool.parse(p, line); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, p.line, err)
+		}
+		if len(p.table.Rows) > maxRows {
+			return nil, fmt.Errorf("%s:%d: expected at most %d measurements", name, p.line, maxRows)
+		}
+	}
+	if len(p.table.Rows) == 0 {
+		return nil, fmt.Errorf("%s: expected measurements, found none", name)
+	}
+	return p.table, nil
+}
+
+// parser is the state of reading a table.
+type parser struct {
+	table   *Table
+	line    int
+	columns []column // of CSV, netgauge and OSU
+	test    string   // of OSU and nccl-tests
+	ranks   int      // of nccl-tests: ranks listed so far
+	window  int      // of OSU bandwidth tests
+}
+
+// add checks a measurement and adds it to the table.
+func (p *parser) add(m Measurement) error {
+	m.Line = p.line
+	if m.Test == "" {
+		m.Test = PingPong
+	}
+	if m.Bytes < 0 {
+		return fmt.Errorf("expected a size of at least 0, found %d", m.Bytes)
+	}
+	call := m.Test == SendCall || m.Test == IsendCall || m.Test == IsendWait || m.Test == SendLate || m.Test == RecvLate
+	switch {
+	case m.Seconds != m.Seconds || m.Seconds > 1e9:
+		return fmt.Errorf("expected a time below 10^9 s, found %g", m.Seconds)
+	case m.Seconds < 0, m.Seconds == 0 && !call:
+		return fmt.Errorf("expected a time above 0, found %g s", m.Seconds)
+	}
+	p.table.Rows = append(p.table.Rows, m)
+	return nil
+}
+
+// Only returns the measurements of a test, in the order of the tables.
+func Only(tables []*Table, test string) (rows []Measurement) {
+	for _, t := range tables {
+		for _, m := range t.Rows {
+			if m.Test == test {
+				rows = append(rows, m)
+			}
+		}
+	}
+	return rows
+}
+
+// Points returns the measurements as points, and the names of their paths in the order of first appearance.
+func Points(rows []Measurement) (points []Point, paths []string) {
+	for _, m := range rows {
+		path := slices.Index(paths, m.Where)
+		if path < 0 {
+			path = len(paths)
+			paths = append(paths, m.Where)
+		}
+		points = append(points, Point{Path: path, Bytes: m.Bytes, Seconds: m.Seconds})
+	}
+	return points, paths
+}

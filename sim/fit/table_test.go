@@ -1,0 +1,158 @@
+package fit
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestRead reads the layouts of all tools.
+func TestRead(t *testing.T) {
+	tests := []struct {
+		name, text, tool string
+		want             []Measurement
+	}{
+		{"own", "test,where,bytes,ranks,seconds\npingpong,0-1,8,2,1.5e-6\r\nwindow16,0-1,8,2,2e-5\n", "csv", []Measurement{
+			{Test: PingPong, Where: "0-1", Bytes: 8, Ranks: 2, Seconds: 1.5e-6},
+			{Test: Window, Where: "0-1", Bytes: 8, Ranks: 2, Window: 16, Seconds: 2e-5}}},
+		{"microseconds", "size,latency (us),stddev (us)\n0,1.25,0.5\n64,2,0\n", "csv", []Measurement{
+			{Test: PingPong, Bytes: 0, Seconds: 1.25e-6}, {Test: PingPong, Bytes: 64, Seconds: 2e-6}}},
+		{"rates", "# a comment\nbytes,bandwidth [MB/s]\n1000,10\n", "csv", []Measurement{
+			{Test: PingPong, Bytes: 1000, Seconds: 1e-4}}},
+		{"bits", "bytes,Mb/s\n1000,8\n", "csv", []Measurement{{Test: PingPong, Bytes: 1000, Seconds: 1e-3}}},
+		{"osu latency", "\n# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0                       1.10\n" +
+			"1024                    2.50\n", "osu", []Measurement{
+			{Test: PingPong, Bytes: 0, Seconds: 1.1e-6}, {Test: PingPong, Bytes: 1024, Seconds: 2.5e-6}}},
+		{"osu bandwidth", "# OSU MPI Bandwidth Test v7.3\n# Size      Bandwidth (MB/s)\n# Datatype: MPI_CHAR.\n" +
+			"1000                64.00\n", "osu", []Measurement{
+			{Test: Window, Window: 64, Bytes: 1000, Seconds: 1e-3}}},
+		{"osu collective", "# OSU MPI-CUDA Allreduce Latency Test v5.8\n" +
+			"# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n" +
+			"4                      20.50             19.00             22.00        1000\n", "osu", []Measurement{
+			{Test: "allreduce", Bytes: 4, Seconds: 20.5e-6}}},
+		{"netpipe", "       1 0.305176   0.00002500\n    1024 78.125  0.00010000\n", "netpipe", []Measurement{
+			{Test: PingPong, Bytes: 1, Seconds: 2.5e-5}, {Test: PingPong, Bytes: 1024, Seconds: 1e-4}}},
+		{"nccl-tests", `# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1234 on       host device  0 [0x07] NVIDIA A100
+#  Rank  1 Group  0 Pid   1234 on       host device  1 [0x0a] NVIDIA A100
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    12.50    0.00    0.00      0    12.10    0.00    0.00      0
+# Out of bounds values : 0 OK
+`, "nccl-tests", []Measurement{{Test: "allreduce", Bytes: 8, Ranks: 2, Seconds: 12.5e-6}}},
+		{"netgauge loggp", "# size n PRTT(1,0,s) PRTT(n,0,s) PRTT(n,PRTT(1,0,s),s) L o_s o_r g G lsqu(g,G)\n# to get o: ...\n" +
+			"1 16 5.000000 20.0 90.0 2.5 0.5 0.4 1.0 0.001 0.01\n", "netgauge", []Measurement{
+			{Test: PingPong, Bytes: 1, Seconds: 2.5e-6}}},
+		{"netgauge one_one", "128 bytes \t -> 3.20 us \t == 320.00 Mbit/s\n", "netgauge", []Measurement{
+			{Test: PingPong, Bytes: 128, Seconds: 3.2e-6}}},
+		{"netgauge one_one, verbose", "## Netgauge v2.4 - mode mpi - 2 processes\n" +
+			"8 - 0.10 0.20 0.30 0.40 - 1.00 2.00 3.00 4.00 - 1 2 3 4\n", "netgauge", []Measurement{
+			{Test: PingPong, Bytes: 8, Seconds: 3e-6}}},
+	}
+	for _, tt := range tests {
+		table, err := Read("t", []byte(tt.text))
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if table.Tool != tt.tool || len(table.Rows) != len(tt.want) {
+			t.Errorf("%s: tool %s, rows %+v, expected %s, %+v", tt.name, table.Tool, table.Rows, tt.tool, tt.want)
+			continue
+		}
+		for i, m := range table.Rows {
+			if math.Abs(m.Seconds-tt.want[i].Seconds) > 1e-12*m.Seconds {
+				t.Errorf("%s: %g s, expected %g", tt.name, m.Seconds, tt.want[i].Seconds)
+			}
+			m.Line, m.Seconds = 0, tt.want[i].Seconds
+			if m != tt.want[i] {
+				t.Errorf("%s: %+v, expected %+v", tt.name, m, tt.want[i])
+			}
+		}
+	}
+}
+
+// TestReadErrors checks that an error names file, line, what was expected and what was found.
+func TestReadErrors(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"", "t: expected a table of times"},
+		{"hello world\n", "t: expected a table of times"},
+		{"bytes,time\n8,1\n", `t:1: the column "time" has no unit, expected one such as "time (us)" or "time (s)"`},
+		{"bytes,value\n8,1\n", "t:1: expected a header with a time or rate and its unit"},
+		{"name,seconds\nx,1\n", "t:1: expected a header with a size"},
+		{"bytes,seconds\n8\n", "t:2: expected 2 fields as in the header, found 1"},
+		{"bytes,seconds\n8,0\n", "t:2: expected a time above 0, found 0 s"},
+		{"bytes,seconds\n8,-1\n", "t:2: expected a time above 0, found -1 s"},
+		{"bytes,seconds\n8,x\n", `t:2: expected a number, found "x"`},
+		{"bytes,seconds\n-8,1\n", `t:2: expected a size in bytes, found "-8"`},
+		{"bytes,MB/s\n0,1\n", "t:2: a rate of 0 bytes gives no time"},
+		{"bytes,seconds\n", "t: expected measurements, found none"},
+		{"1024 10 0.001\n", "t:1: expected bytes, Mb/s and seconds of NetPIPE; 10 Mb/s are not 1024 bytes"},
+	}
+	for _, tt := range tests {
+		_, err := Read("t", []byte(tt.text))
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, expected %q", tt.text, err, tt.want)
+		}
+	}
+}
+
+// FuzzRead checks that accepted tables have valid measurements and that errors name the file.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("test,where,bytes,ranks,seconds\npingpong,0-1,8,2,1.5e-6\n"))
+	f.Add([]byte("# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0  1.10\n"))
+	f.Add([]byte("1 0.305176 0.00002500\n"))
+	f.Add([]byte("# nThread 1\n# size count type time\n8 2 float 1\n"))
+	f.Add([]byte("128 bytes \t -> 3.20 us \t == 320.00 Mbit/s\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := Read("name", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "name:") {
+				t.Fatalf("error %q does not name the file", err)
+			}
+			return
+		}
+		for _, m := range table.Rows {
+			if m.Bytes < 0 || !(m.Seconds >= 0) || m.Seconds > 1e9 || m.Line < 1 {
+				t.Fatalf("invalid measurement %+v", m)
+			}
+		}
+		if file, err := LogGOPS([]*Table{table}, Options{Draws: 10}); err == nil {
+			var b strings.Builder
+			if err := file.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Parse([]byte(b.String())); err != nil {
+				t.Fatalf("%v in %s", err, b.String())
+			}
+		}
+	})
+}
+
+// FuzzParse checks that accepted parameter files survive a round trip.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"backend":"loggops","model":"strict","parameters":{"g":{"value":0,"low":0,"high":1,"unit":"s"}},` +
+		`"segments":[{"from":0,"to":8,"parameters":{}},{"from":8,"parameters":{}}],"seed":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse(data)
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		if err := file.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse([]byte(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c strings.Builder
+		if err := again.Write(&c); err != nil || b.String() != c.String() {
+			t.Fatalf("%v: %s became %s", err, b.String(), c.String())
+		}
+	})
+}

@@ -1,0 +1,424 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// tool is a program that prints tables.
+type tool struct {
+	name  string
+	parse func(p *parser, line string) error
+}
+
+// recognize returns the tool that printed the lines, nil if unknown.
+func recognize(lines []string) *tool {
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		lower := strings.ToLower(line)
+		switch {
+		case line == "":
+			continue
+		case strings.HasPrefix(lower, "# nccl-tests"), strings.HasPrefix(lower, "# nthread "):
+			return &tool{"nccl-tests", parseNCCL}
+		case strings.HasPrefix(line, "#") && strings.Contains(lower, "algbw"):
+			return &tool{"nccl-tests", parseNCCL}
+		case strings.HasPrefix(lower, "# osu "):
+			return &tool{"osu", parseOSU}
+		case strings.HasPrefix(lower, "# size n prtt("), strings.HasPrefix(lower, "## netgauge"):
+			return &tool{"netgauge", parseNetgauge}
+		case netgaugeShort.MatchString(line):
+			return &tool{"netgauge", parseNetgauge}
+		case strings.HasPrefix(lower, "# size"):
+			return &tool{"osu", parseOSU}
+		case strings.HasPrefix(line, "#"):
+			continue
+		case strings.Contains(line, ","):
+			return &tool{"csv", parseCSV}
+		case len(strings.Fields(line)) == 3 && allNumbers(strings.Fields(line)):
+			return &tool{"netpipe", parseNetPIPE}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func allNumbers(words []string) bool {
+	for _, w := range words {
+		if _, err := strconv.ParseFloat(w, 64); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// column is the meaning of a column of a table.
+type column struct {
+	kind  string  // bytes, time, rate, test, where, ranks; empty: unused
+	scale float64 // of a time: seconds per unit; of a rate: bytes per second per unit
+}
+
+// unitsOfTime and unitsOfRate have lower-case names.
+var (
+	unitsOfTime = map[string]float64{
+		"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
+		"us": 1e-6, "usec": 1e-6, "usecs": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "ns": 1e-9, "nsec": 1e-9,
+		"nanoseconds": 1e-9,
+	}
+	unitsOfRate = map[string]float64{
+		"b/s": 1, "kb/s": 1e3, "mb/s": 1e6, "gb/s": 1e9, "kib/s": 1 << 10, "mib/s": 1 << 20, "gib/s": 1 << 30,
+		"bps": 1.0 / 8, "kbps": 1e3 / 8, "mbps": 1e6 / 8, "gbps": 1e9 / 8, "kbit/s": 1e3 / 8, "mbit/s": 1e6 / 8,
+		"gbit/s": 1e9 / 8,
+	}
+)
+
+// columnOf returns the meaning of a header. Units of time and rate are part of the header: "us", "time_us",
+// "Latency (us)", "bandwidth [MB/s]". A capital B is bytes and "Mb/s" is bits, as tools write them.
+func columnOf(header string) (column, error) {
+	name := strings.TrimSpace(strings.Trim(strings.TrimSpace(header), `"#`))
+	lower := strings.ToLower(name)
+	word, unit := lower, ""
+	if at := strings.IndexAny(lower, "(["); at > 0 {
+		word, unit = strings.TrimSpace(lower[:at]), strings.Trim(lower[at:], "()[] ")
+	} else if at := strings.LastIndexAny(lower, "_ "); at > 0 {
+		if _, ok := unitsOfTime[lower[at+1:]]; ok || unitsOfRate[lower[at+1:]] != 0 {
+			word, unit = lower[:at], lower[at+1:]
+		}
+	}
+	bits := strings.HasSuffix(name, "b/s") || strings.HasSuffix(name, "b/s)") || strings.HasSuffix(name, "b/s]")
+	if unit == "" {
+		unit = word
+	}
+	switch word {
+	case "bytes", "size", "message size", "message_size", "msg_size", "nbytes":
+		return column{kind: "bytes"}, nil
+	case "test", "benchmark", "operation":
+		return column{kind: "test"}, nil
+	case "where", "pair", "path":
+		return column{kind: "where"}, nil
+	case "ranks", "nranks", "processes", "np":
+		return column{kind: "ranks"}, nil
+	case "time", "latency", "t":
+		if unit == word {
+			return column{}, fmt.Errorf("the column %q has no unit, expected one such as %q or %q", name,
+				word+" (us)", word+" (s)")
+		}
+	}
+	if scale, ok := unitsOfTime[unit]; ok {
+		return column{kind: "time", scale: scale}, nil
+	}
+	if scale := unitsOfRate[unit]; scale != 0 {
+		if bits {
+			scale /= 8
+		}
+		return column{kind: "rate", scale: scale}, nil
+	}
+	return column{}, nil
+}
+
+// parseCSV parses a line of a table with a header and commas.
+func parseCSV(p *parser, line string) error {
+	if strings.HasPrefix(line, "#") && !(p.columns == nil && strings.Contains(line, ",")) {
+		return nil
+	}
+	fields := strings.Split(line, ",")
+	if p.columns == nil {
+		return p.header(fields)
+	}
+	return p.row(fields)
+}
+
+// header reads the headers of columns and keeps the first time, or else the first rate.
+func (p *parser) header(fields []string) error {
+	kinds := map[string]bool{}
+	for _, f := range fields {
+		c, err := columnOf(f)
+		if err != nil {
+			return err
+		}
+		if kinds[c.kind] {
+			c = column{} // a further time, such as a deviation
+		}
+		kinds[c.kind] = true
+		p.columns = append(p.columns, c)
+	}
+	switch {
+	case !kinds["bytes"]:
+		return fmt.Errorf("expected a header with a size, such as bytes,seconds, found %q", strings.Join(fields, ","))
+	case !kinds["time"] && !kinds["rate"]:
+		return fmt.Errorf("expected a header with a time or rate and its unit, such as seconds, us or MB/s, found %q",
+			strings.Join(fields, ","))
+	}
+	return nil
+}
+
+// row reads the fields of a line below a header.
+func (p *parser) row(fields []string) error {
+	if len(fields) != len(p.columns) {
+		return fmt.Errorf("expected %d fields as in the header, found %d", len(p.columns), len(fields))
+	}
+	m := Measurement{Test: p.test, Ranks: p.ranks, Window: p.window}
+	rate := 0.0
+	for i, c := range p.columns {
+		f := strings.Trim(strings.TrimSpace(fields[i]), `"`)
+		var err error
+		switch c.kind {
+		case "bytes":
+			m.Bytes, err = size(f)
+		case "time":
+			m.Seconds, err = number(f)
+			m.Seconds *= c.scale
+		case "rate":
+			rate, err = number(f)
+			rate *= c.scale
+		case "test":
+			m.Test, m.Window = testOf(f)
+		case "where":
+			m.Where = f
+		case "ranks":
+			m.Ranks, err = strconv.Atoi(f)
+			if err != nil || m.Ranks < 1 {
+				err = fmt.Errorf("expected a number of ranks, found %q", f)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.Seconds == 0 && rate != 0 {
+		if m.Bytes == 0 {
+			return errors.New("a rate of 0 bytes gives no time")
+		}
+		m.Seconds = float64(m.Bytes) * float64(max(m.Window, 1)) / rate
+	}
+	return p.add(m)
+}
+
+// testOf returns the test of a name in a table and the number of messages of a window.
+func testOf(name string) (string, int) {
+	if number, ok := strings.CutPrefix(name, Window); ok {
+		if n, err := strconv.Atoi(number); err == nil && n > 0 {
+			return Window, n
+		}
+	}
+	return name, 0
+}
+
+func size(f string) (int64, error) {
+	n, err := strconv.ParseInt(f, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("expected a size in bytes, found %q", f)
+	}
+	return n, nil
+}
+
+func number(f string) (float64, error) {
+	v, err := strconv.ParseFloat(f, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, fmt.Errorf("expected a number, found %q", f)
+	}
+	return v, nil
+}
+
+// osuTitle is the title of an OSU benchmark, such as "OSU MPI-CUDA Allreduce Latency Test".
+var osuTitle = regexp.MustCompile(`(?i)^# OSU \S+\s+(.*?)\s+(?:Test|Benchmark)\b`)
+
+// osuWindow is the number of messages at once of the OSU bandwidth test.
+const osuWindow = 64
+
+// parseOSU parses a line of the OSU micro-benchmarks: comments with a title and headers, then size and values.
+func parseOSU(p *parser, line string) error {
+	if strings.HasPrefix(line, "#") {
+		lower := strings.ToLower(line)
+		switch {
+		case strings.HasPrefix(lower, "# osu"):
+			p.columns = nil
+			p.test, p.window = osuTest(osuTitle.FindStringSubmatch(line))
+		case strings.HasPrefix(lower, "# size"):
+			p.columns = nil
+			return p.header(osuHeaders(strings.TrimSpace(line[1:])))
+		case strings.HasPrefix(lower, "# window_size="), strings.HasPrefix(lower, "# window size"):
+			return nil
+		}
+		return nil
+	}
+	if p.columns == nil {
+		return fmt.Errorf(`expected a line "# Size  Latency (us)" before numbers, found %q`, line)
+	}
+	if p.test == "" {
+		return nil // a test whose times are no message's
+	}
+	fields := strings.Fields(line)
+	if len(fields) > len(p.columns) {
+		fields = fields[:len(p.columns)]
+	}
+	return p.row(fields)
+}
+
+// osuHeaders divides the header line of an OSU benchmark into columns: "Size  Avg Latency(us)  Min Latency(us)".
+func osuHeaders(line string) []string {
+	var headers []string
+	for _, h := range regexp.MustCompile(`\s{2,}|\t+|\)\s+`).Split(line, -1) {
+		if h = strings.TrimSpace(h); h != "" {
+			if strings.Contains(h, "(") && !strings.HasSuffix(h, ")") {
+				h += ")"
+			}
+			headers = append(headers, h)
+		}
+	}
+	return headers
+}
+
+// osuTest returns the test of a title, empty if it is not used, and its window.
+func osuTest(match []string) (string, int) {
+	if match == nil {
+		return PingPong, 0
+	}
+	title := strings.ToLower(match[1])
+	switch {
+	case title == "latency":
+		return PingPong, 0
+	case title == "bandwidth":
+		return Window, osuWindow
+	case strings.HasSuffix(title, " latency") && !strings.Contains(title, "multi"):
+		name := strings.TrimSuffix(title, " latency")
+		return strings.NewReplacer("-", "", " ", "", "_", "").Replace(name), 0 // allreduce, alltoallv
+	}
+	return "", 0
+}
+
+// netPIPEBits is the megabit of NetPIPE 3.
+const netPIPEBits = 1 << 20
+
+// parseNetPIPE parses a line of NetPIPE 3: bytes, Mb/s, seconds one way.
+func parseNetPIPE(p *parser, line string) error {
+	fields := strings.Fields(line)
+	if len(fields) != 3 {
+		return fmt.Errorf("expected bytes, Mb/s and seconds of NetPIPE, found %q", line)
+	}
+	bytes, err := size(fields[0])
+	if err != nil {
+		return err
+	}
+	rate, err := number(fields[1])
+	if err != nil {
+		return err
+	}
+	seconds, err := number(fields[2])
+	if err != nil {
+		return err
+	}
+	// The columns must agree, or they are no NetPIPE's; NetPIPE prints eight decimals of a second.
+	if expected := float64(bytes) * 8 / seconds / netPIPEBits; seconds > 1e-6 && bytes >= 64 &&
+		math.Abs(rate-expected) > 0.1*expected {
+		return fmt.Errorf("expected bytes, Mb/s and seconds of NetPIPE; %g Mb/s are not %d bytes in %g s", rate, bytes,
+			seconds)
+	}
+	return p.add(Measurement{Bytes: bytes, Seconds: seconds})
+}
+
+var (
+	ncclStart = regexp.MustCompile(`(?i)^# Collective test starting: (\S+?)_perf`)
+	ncclRank  = regexp.MustCompile(`(?i)^#\s+Rank\s+(\d+)\s`)
+)
+
+// ncclTests are the tests by their programs' names.
+var ncclTests = map[string]string{
+	"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter", "broadcast": "bcast",
+	"reduce": "reduce", "alltoall": "alltoall", "gather": "gather", "scatter": "scatter", "sendrecv": "sendrecv",
+}
+
+// parseNCCL parses a line of nccl-tests: size, count, type, operator, root, then time (us) out of place. Older versions
+// print neither the operator of a broadcast nor a root; columns are found by the header.
+func parseNCCL(p *parser, line string) error {
+	if strings.HasPrefix(line, "#") {
+		if m := ncclStart.FindStringSubmatch(line); m != nil {
+			p.test = ncclTests[strings.ToLower(m[1])]
+		}
+		if ncclRank.MatchString(line) {
+			p.ranks++
+		}
+		words := strings.Fields(strings.TrimPrefix(line, "#"))
+		if len(words) > 3 && words[0] == "size" && words[1] == "count" {
+			p.columns = nil
+			for _, w := range words {
+				c := column{}
+				switch w {
+				case "size":
+					c.kind = "bytes"
+				case "time", "cputime":
+					c = column{kind: "time", scale: 1e-6}
+				}
+				p.columns = append(p.columns, c)
+				if c.kind == "time" {
+					break // the columns behind are of no use
+				}
+			}
+		}
+		return nil
+	}
+	fields := strings.Fields(line)
+	if p.columns == nil || !allNumbers(fields[:1]) {
+		return nil // a message of the program
+	}
+	if len(fields) < len(p.columns) {
+		return fmt.Errorf("expected at least %d fields, found %d", len(p.columns), len(fields))
+	}
+	if p.test == "" {
+		return errors.New("the collective is unknown: expected a line " +
+			`"# Collective test starting: all_reduce_perf" above the numbers`)
+	}
+	return p.row(fields[:len(p.columns)])
+}
+
+// netgaugeShort is a line that netgauge's pattern one_one prints without -v.
+var netgaugeShort = regexp.MustCompile(`^(\d+) bytes\s+-> ([0-9.]+) us\s+==`)
+
+// parseNetgauge parses a line of netgauge: loggp.out ("# size n PRTT(1,0,s) ..."), or times of one_one, whose RTT/2 is
+// one way.
+func parseNetgauge(p *parser, line string) error {
+	if m := netgaugeShort.FindStringSubmatch(line); m != nil {
+		return p.netgauge(m[1], m[2], 1)
+	}
+	if strings.HasPrefix(line, "#") {
+		if strings.HasPrefix(line, "# size n PRTT(") {
+			p.test = "loggp"
+		}
+		return nil
+	}
+	fields := strings.Fields(line)
+	switch {
+	case p.test == "loggp" && len(fields) >= 3:
+		return p.netgauge(fields[0], fields[2], 2) // PRTT(1,0,s) is a round trip
+	case p.test != "loggp" && len(fields) > 8 && fields[1] == "-":
+		// The median of RTT/2 is the third number behind the second dash.
+		dashes := 0
+		for i, f := range fields {
+			if f == "-" {
+				dashes++
+			}
+			if dashes == 2 && i+3 < len(fields) {
+				return p.netgauge(fields[0], fields[i+3], 1)
+			}
+		}
+	}
+	return fmt.Errorf("expected a line of netgauge's loggp.out or one_one, found %q", line)
+}
+
+// netgauge adds a time in microseconds for the given number of ways.
+func (p *parser) netgauge(bytes, time string, ways float64) error {
+	n, err := size(bytes)
+	if err != nil {
+		return err
+	}
+	us, err := number(time)
+	if err != nil {
+		return err
+	}
+	return p.add(Measurement{Bytes: n, Seconds: us * 1e-6 / ways})
+}
