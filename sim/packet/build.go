@@ -28,6 +28,41 @@ func picosecondsPerByte(rate int64) uint64 {
 	return uint64(8e12) / uint64(rate)
 }
 
+// byteTime is the transmission time of a byte.
+type byteTime struct {
+	ps   uint64
+	part uint8 // of a picosecond, in units of 1/256
+}
+
+// exactRate is the rate in bit/s above which a part of a picosecond per byte is more than an eighth of the time.
+const exactRate = 1e12
+
+// byteTimeOf returns the time of a byte at a rate in bit/s. Whole picoseconds are exact enough up to [exactRate]; with
+// the quirk wholePicoseconds, all times are whole.
+func (q *quirks) byteTimeOf(rate int64) byteTime {
+	t := byteTime{ps: picosecondsPerByte(rate)}
+	if rate > exactRate && !q.wholePicoseconds {
+		t.part = uint8(uint64(8e12) % uint64(rate) * 256 / uint64(rate))
+	}
+	return t
+}
+
+// of returns the time of a number of bytes in picoseconds, rounded up.
+func (t byteTime) of(bytes uint64) uint64 {
+	return bytes*t.ps + (bytes*uint64(t.part)+255)>>8
+}
+
+// float returns the time in picoseconds.
+func (t byteTime) float() float64 { return float64(t.ps) + float64(t.part)/256 }
+
+// less reports whether a byte takes less time.
+func (t byteTime) less(other byteTime) bool {
+	return t.ps < other.ps || t.ps == other.ps && t.part < other.part
+}
+
+// byteTime returns the transmission time of a byte.
+func (pt *port) byteTime() byteTime { return byteTime{uint64(pt.psPerByte), pt.partPerByte} }
+
 // slowest is the lowest rate of a link in bit/s: a port has 32 bits for the picoseconds of a byte.
 const slowest = int64(8e12)/math.MaxUint32 + 1
 
@@ -162,8 +197,9 @@ func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p 
 	for i, from := range ports {
 		link := &t.Links[from.Link]
 		pt := &n.ports[i]
+		perByte := n.quirks.byteTimeOf(link.Rate)
 		*pt = port{
-			psPerByte: uint32(picosecondsPerByte(link.Rate)), serving: none, discipline: d,
+			psPerByte: uint32(perByte.ps), partPerByte: perByte.part, serving: none, discipline: d,
 			queues: [2]fifo{newFIFO(), newFIFO()}, wire: newFIFO(), wireLatency: uint64(link.Latency),
 			latency: uint64(link.Latency), random: sim.NewRandom(p.Seed, forPort, uint64(i)),
 			markHeaders: !m.ecn.noHeaders, controlTurns: uint32(p.ControlRatio),

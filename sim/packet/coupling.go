@@ -124,7 +124,7 @@ func (c *coupling) Unloaded(m uint32, leaves bool) (bytes, latency uint64) {
 	ideal := uint64(u.ideal(&Flow{Source: from, Target: to, Bytes: op.Size})) // 0 without a path
 	if ideal > 0 {
 		rate := u.options.Network.Links[u.routes.NIC(from)/2].Rate
-		bytes = min((first+rest)*picosecondsPerByte(rate), ideal) // failures may make links faster
+		bytes = min(c.n.quirks.byteTimeOf(rate).of(first+rest), ideal) // failures may make links faster
 	}
 	latency += ideal - bytes
 	if leaves {

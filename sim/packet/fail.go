@@ -124,7 +124,8 @@ func (f *failures) currentRoutes() *topology.Routes {
 // setRate sets the rate of both directions of a link, starting with the next packet.
 func (n *network) setRate(link int, rate int64) {
 	for i := 2 * link; i < 2*link+2; i++ {
-		n.ports[i].psPerByte = uint32(picosecondsPerByte(rate))
+		perByte := n.quirks.byteTimeOf(rate)
+		n.ports[i].psPerByte, n.ports[i].partPerByte = uint32(perByte.ps), perByte.part
 	}
 }
 

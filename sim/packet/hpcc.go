@@ -209,7 +209,7 @@ func (h *hpcc) measureInflight(n *network, r *hpccSource, path []telemetryRecord
 
 // linkUtilization returns the queue of a link relative to a round trip of data, plus the utilization of the link.
 func (n *network) linkUtilization(now, before *telemetryRecord, rtt uint64) float64 {
-	perByte := float64(n.ports[now.port].psPerByte)
+	perByte := n.ports[now.port].byteTime().float()
 	return float64(min(now.queued, before.queued))*perByte/float64(rtt) +
 		float64(now.sent-before.sent)*perByte/float64(now.time-before.time)
 }

@@ -10,7 +10,7 @@ import (
 // idealHop is a link of all shortest paths between two hosts at the same distance: the fastest link with the lowest
 // latency.
 type idealHop struct {
-	perByte uint64 // picoseconds
+	perByte byteTime
 	latency uint64 // with that of the switch at its end
 	shared  bool   // all packets use the same link
 }
@@ -28,7 +28,7 @@ type idealTimer struct {
 	routes  *topology.Routes
 	params  *Params
 	header  uint64
-	perByte []uint64 // by link, the lowest of the run
+	perByte []byteTime // by link, the lowest of the run
 	cache   map[[2]uint32]*idealRoute
 	global  idealHop   // dragonflies: the fastest global link
 	hops    []idealHop // those of the current flow
@@ -37,15 +37,18 @@ type idealTimer struct {
 func newIdealTimer(routes *topology.Routes, o *Options, header uint64) *idealTimer {
 	c := &idealTimer{
 		net: o.Network, routes: routes, params: &o.Params, header: header,
-		perByte: make([]uint64, len(o.Network.Links)), cache: make(map[[2]uint32]*idealRoute),
+		perByte: make([]byteTime, len(o.Network.Links)), cache: make(map[[2]uint32]*idealRoute),
 	}
+	quirks := quirksOf(o.Params.Compat)
 	for i := range c.perByte {
-		c.perByte[i] = picosecondsPerByte(c.net.Links[i].Rate)
+		c.perByte[i] = quirks.byteTimeOf(c.net.Links[i].Rate)
 	}
 	for i := range o.Failures {
 		if f := &o.Failures[i]; f.Rate > 0 { // may be higher
 			for _, l := range f.Links {
-				c.perByte[l] = min(c.perByte[l], picosecondsPerByte(f.Rate))
+				if t := quirks.byteTimeOf(f.Rate); t.less(c.perByte[l]) {
+					c.perByte[l] = t
+				}
 			}
 		}
 	}
@@ -91,7 +94,10 @@ func (h *idealHop) add(other idealHop, first bool) (alike bool) {
 		return true
 	}
 	alike = h.perByte == other.perByte && h.latency == other.latency
-	h.perByte, h.latency, h.shared = min(h.perByte, other.perByte), min(h.latency, other.latency), false
+	if other.perByte.less(h.perByte) {
+		h.perByte = other.perByte
+	}
+	h.latency, h.shared = min(h.latency, other.latency), false
 	return alike
 }
 
@@ -177,7 +183,7 @@ func (c *idealTimer) lay(from, to uint32) *idealRoute {
 // detour returns the links of the fastest path over another group of a dragonfly, if the load balancing uses it and the
 // hosts are in different groups, or nil.
 func (c *idealTimer) detour(from, to uint32) []idealHop {
-	if b := c.params.Balance; b != Valiant && b != UGAL || c.global.perByte == 0 {
+	if b := c.params.Balance; b != Valiant && b != UGAL || c.global.perByte == (byteTime{}) {
 		return nil
 	}
 	d := c.net.Dragonfly
@@ -230,8 +236,8 @@ func lowerBound(hops []idealHop, packets, full, last uint64, onePath bool) (boun
 	all := (packets-1)*full + last
 	var fullTime, lastTime uint64 // of a packet alone
 	for i := range hops {
-		fullTime += full*hops[i].perByte + hops[i].latency
-		lastTime += last*hops[i].perByte + hops[i].latency
+		fullTime += hops[i].perByte.of(full) + hops[i].latency
+		lastTime += hops[i].perByte.of(last) + hops[i].latency
 	}
 	if packets == 1 {
 		return lastTime
@@ -240,16 +246,16 @@ func lowerBound(hops []idealHop, packets, full, last uint64, onePath bool) (boun
 	for i := range hops {
 		h := &hops[i]
 		if h.shared || onePath {
-			bound = max(bound, fullTime+(packets-2)*full*h.perByte)
+			bound = max(bound, fullTime+(packets-2)*h.perByte.of(full))
 			before := lastBefore
 			if onePath {
 				before = fullBefore
 			}
-			after := lastTime - lastBefore - last*h.perByte // with the latency of the link
-			bound = max(bound, before+all*h.perByte+after)
+			after := lastTime - lastBefore - h.perByte.of(last) // with the latency of the link
+			bound = max(bound, before+h.perByte.of(all)+after)
 		}
-		fullBefore += full*h.perByte + h.latency
-		lastBefore += last*h.perByte + h.latency
+		fullBefore += h.perByte.of(full) + h.latency
+		lastBefore += h.perByte.of(last) + h.latency
 	}
 	return bound
 }

@@ -245,7 +245,7 @@ func (n *network) leaveSwitch(sw uint32) {
 func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	t := uint64(0)
 	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
-		t += uint64(size)*uint64(n.ports[i].psPerByte) + n.ports[i].latency
+		t += n.ports[i].byteTime().of(uint64(size)) + n.ports[i].latency
 	}
 	return t
 }

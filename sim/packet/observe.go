@@ -85,7 +85,7 @@ func (o *observation) sampled(n *network) {
 	}
 	for i := range o.ports {
 		p, sent := &o.ports[i], n.ports[i].sent
-		share := 100 * min(1, float64(sent-p.sent)*float64(n.ports[i].psPerByte)/float64(s.period))
+		share := 100 * min(1, float64(sent-p.sent)*n.ports[i].byteTime().float()/float64(s.period))
 		p.sent = sent
 		o.utilization(i, start, share)
 	}

@@ -117,7 +117,7 @@ func (n *network) losslessCapacity(p *Params, switches int, full uint64) int64 {
 		// Bytes on the wire and in the switch at the time of the pause, bytes sent until it takes effect, the packet
 		// that exceeded the threshold, and the packet in service.
 		delay := pauseDelay(pt, p.TransportParams["pfc-delay"]) + pt.latency
-		inTransit := float64(delay)/float64(pt.psPerByte) + 2*float64(full)
+		inTransit := float64(delay)/pt.byteTime().float() + 2*float64(full)
 		rooms[pt.to] += p.TransportParams["pfc-high"]*float64(p.MSS) + inTransit
 		most = max(most, rooms[pt.to])
 	}

@@ -26,7 +26,7 @@ const (
 type port struct {
 	busyUntil    uint64 // end of the current service
 	latency      uint64 // from the end of service to the arrival; for direct ports including the next switch
-	psPerByte    uint32
+	psPerByte    uint32 // with partPerByte the time of a byte; see [byteTime]
 	to           uint32 // switch or host at the other end
 	serving      uint32 // packet in service; for a direct port, it may have left
 	servingSize  uint32
@@ -36,7 +36,8 @@ type port struct {
 	direct       bool // packets are scheduled to arrive when their service starts
 	pending      bool // an event for the end of service is scheduled
 	paused       bool
-	toHost       bool      // the other end is a host
+	toHost       bool // the other end is a host
+	partPerByte  uint8
 	bytes        [2]uint64 // queued bytes, including the packet in service
 	host         uint32    // host of a NIC; none for a switch
 	servingFrom  uint32    // lossless: port over which the packet in service arrived
@@ -138,7 +139,7 @@ func (n *network) scheduleServiceEnd(i uint32, pt *port) {
 func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	pk := &n.packets[p]
 	pt.serving, pt.servingSize, pt.servingQueue = p, pk.size, uint8(queue)
-	pt.busyUntil = n.now + uint64(pk.size)*uint64(pt.psPerByte)
+	pt.busyUntil = n.now + pt.byteTime().of(uint64(pk.size))
 	if n.telemetry != nil && !n.quirks.telemetryAtServiceEnd {
 		n.telemetry.record(n, i, p, pt.bytes[queue]-uint64(pk.size))
 	}

@@ -38,6 +38,8 @@ type quirks struct {
 	// firstHostRate assumes the rate of host 0's NIC for all hosts, and the path between the first and the last host
 	// for the bandwidth-delay product of the network.
 	firstHostRate bool
+	// wholePicoseconds rounds the transmission time of a byte down to whole picoseconds also for fast links.
+	wholePicoseconds bool
 	// fixedRoundTrip assumes four hops of 1 us with packets of 4 KiB for the unloaded round trip of every network
 	// (ATLAHS).
 	fixedRoundTrip bool
@@ -158,7 +160,8 @@ func quirksOf(c Compat) quirks {
 	q = quirks{
 		stagedEvents: true, pfcCountsAtArrival: true, telemetryAtServiceEnd: true, overfillLossless: true,
 		ownQueues: true, fairCoin: true, trimInService: true, firstHostRate: true, countHeaderMarks: true,
-		controlTurns: 100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true,
+		wholePicoseconds: true,
+		controlTurns:     100_000, onePacketPerTurn: true, firstPathIdeal: true, fullPackets: true,
 		controlQueues: q.controlQueues, padLastPacket: true,
 		sendPastEnd: true, countIdleDuplicates: true, recoverAtSent: true, oneByteSYN: true, countSYNACK: true,
 		dropSmallIncrease: true, separateDataNumbers: true, unarmedPacing: true, wholePacketTarget: true,

@@ -41,7 +41,7 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 		}
 		pt := &n.ports[i]
 		rate = min(rate, n.linkRate(i))
-		p.roundTrip += uint64(n.fullSize)*uint64(pt.psPerByte) + pt.latency
+		p.roundTrip += pt.byteTime().of(uint64(n.fullSize)) + pt.latency
 		if pt.host == none {
 			p.lastDrain, p.lastControlDrain = pt.drain(dataQueue), 0
 			p.drain = max(p.drain, p.lastDrain)
@@ -58,7 +58,7 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 			return pathInfo{}
 		}
 		pt := &n.ports[i]
-		p.roundTrip += uint64(n.controlSize)*uint64(pt.psPerByte) + pt.latency
+		p.roundTrip += pt.byteTime().of(uint64(n.controlSize)) + pt.latency
 		if pt.toHost {
 			break
 		}
@@ -69,7 +69,7 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 
 // drain returns the time to send a full queue.
 func (pt *port) drain(queue int) uint64 {
-	return uint64(min(float64(pt.capacity[queue])*float64(pt.psPerByte), maxDrain))
+	return uint64(min(float64(pt.capacity[queue])*pt.byteTime().float(), maxDrain))
 }
 
 // maxDrain limits the time of a full queue, in picoseconds.
@@ -149,7 +149,7 @@ func (n *network) referencePath() pathInfo {
 func (n *network) distinctHosts() (hosts, twins []uint32) {
 	type attachment struct {
 		edge    uint32
-		perByte uint32
+		perByte byteTime
 		up      uint64 // latencies in both directions
 		down    uint64
 	}
@@ -159,7 +159,7 @@ func (n *network) distinctHosts() (hosts, twins []uint32) {
 		if nic == none || port == none {
 			continue
 		}
-		key := attachment{n.routes.Edge(host), n.ports[nic].psPerByte, n.ports[nic].latency, n.ports[port].latency}
+		key := attachment{n.routes.Edge(host), n.ports[nic].byteTime(), n.ports[nic].latency, n.ports[port].latency}
 		i, known := index[key]
 		switch {
 		case !known:

@@ -405,7 +405,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 			Pauses: uint64(pt.pausesReceived), Paused: dag.Time(pt.pausedFor(n.now)),
 		}
 		if r.Last > 0 {
-			row.Utilization = min(1, float64(pt.sent)*float64(pt.psPerByte)/float64(r.Last))
+			row.Utilization = min(1, float64(pt.sent)*pt.byteTime().float()/float64(r.Last))
 		}
 		if n.sampler != nil {
 			h := &n.sampler.queues[i]

@@ -111,7 +111,7 @@ func (t *roce) open(f uint32) {
 	}
 	fl := &t.n.flows[f]
 	t.sources[f] = roceSource{
-		total: packetCount(fl.bytes, t.mss), rate: 8e12 / float64(t.nicPort(fl.src).psPerByte),
+		total: packetCount(fl.bytes, t.mss), rate: 8e12 / t.nicPort(fl.src).byteTime().float(),
 		watchdog: watchdog{armed: t.sources[f].watchdog.armed},
 	}
 	t.sinks[f] = roceSink{}
@@ -230,7 +230,7 @@ func (t *roce) next(host uint32) uint32 {
 		p := t.nextPacket(f, s)
 		if due := s.time(); s.next >= s.total {
 			// The flow waits for ACKs.
-		} else if due <= t.n.now+s.lastSize*uint64(t.nicPort(host).psPerByte) {
+		} else if due <= t.n.now+t.nicPort(host).byteTime().of(s.lastSize) {
 			s.state = ready
 			h.lastSender = f
 		} else {

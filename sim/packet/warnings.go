@@ -70,7 +70,7 @@ func (n *network) warnPauses(o *Options) {
 		}
 		pauses += uint64(pt.pausesReceived)
 		delay := pauseDelay(pt, o.Params.TransportParams["pfc-delay"]) + pt.wireLatency
-		if trip := delay/uint64(pt.psPerByte) + uint64(n.fullSize); trip > most {
+		if trip := uint64(float64(delay)/pt.byteTime().float()) + uint64(n.fullSize); trip > most {
 			worst, most = pt, trip
 		}
 	}
@@ -81,7 +81,7 @@ func (n *network) warnPauses(o *Options) {
 	need := (most + uint64(o.Params.MSS) - 1) / uint64(o.Params.MSS)
 	o.warn("pfc-low=%v, %s, is less than the %s on the round trip of a link of %.4g Gb/s: after each of %d "+
 		"pauses, ports may be idle until data arrives again; use --set pfc-low=%d,pfc-high=%d", low,
-		units.FormatSize(int64(n.pfc.xon)), units.FormatSize(int64(most)), 8e3/float64(worst.psPerByte), pauses, need,
+		units.FormatSize(int64(n.pfc.xon)), units.FormatSize(int64(most)), 8e3/worst.byteTime().float(), pauses, need,
 		need+max(1, uint64(high-low)))
 }
 
