@@ -35,6 +35,7 @@ type backend struct {
 	nics      int
 
 	policy   policy
+	compat   string   // none or trafpy
 	length   dag.Time // of a slot
 	packet   int64    // bytes
 	limit    int      // flows per queue
@@ -52,7 +53,7 @@ type backend struct {
 }
 
 func newBackend() *backend {
-	return &backend{placement: topology.DefaultPlacement, nics: 1, policy: policy{name: "srpt"},
+	return &backend{placement: topology.DefaultPlacement, nics: 1, policy: policy{name: "srpt"}, compat: "none",
 		length: dag.Millisecond, packet: 300, limit: 50, paths: 2, channels: 1, seed: 1, from: -1, until: -1}
 }
 
@@ -90,6 +91,8 @@ func (b *backend) Params() param.Set {
 				b.policy, err = parsePolicy(text)
 				return err
 			}).Default(b.policy.String()).Offer("srpt", "fs", "ff", "random", "lambda:", "maxmin"),
+		param.Choice(&b.compat, "compat", "reproduce the schedulers of a simulator, including the accidents of its code",
+			"none", "trafpy").Placeholder("simulator"),
 		param.Time(&b.length, "slot", "length of a slot").Sweep(),
 		param.Size(&b.packet, "packet-size", "bytes per packet").Range(1, math.MaxInt64).Sweep(),
 		param.Count(&b.limit, "max-flows", "flows per queue, which an ordered pair of hosts has; others are dropped",
@@ -105,7 +108,7 @@ func (b *backend) Params() param.Set {
 		param.File(&b.jobs, "jobs", "write arrival, completion time and fate of each job graph to a CSV file"),
 	}
 	set.Under("Network", "topology", "placement", "nics", "shortest-paths", "channels")
-	set.Under("Scheduling", "scheduler", "slot", "packet-size", "max-flows", "seed", "end")
+	set.Under("Scheduling", "scheduler", "compat", "slot", "packet-size", "max-flows", "seed", "end")
 	set.Under("Output", "measure-from", "measure-until", "flows", "jobs")
 	return set
 }
@@ -125,7 +128,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	switch {
 	case b.topology == "":
 		return param.Errorf("topology", "the slots backend needs a network, such as "+
-			"leafspine:hosts=64,tor=16,spines=2,rate=5Gbps/16Gbps or a file")
+			"leafspine:hosts=64,tor=16,spines=2,rate=5Gbps/40Gbps or a file")
 	case b.nics < 1:
 		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
 	case b.flows != "" && env.Sweep:
@@ -338,9 +341,11 @@ func (r *replay) simulate(b *backend, o *sim.RunOptions) (*coupling, *sim.Outcom
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	policy := b.policy
+	policy.compat = b.compat == "trafpy"
 	draw := rand.New(rand.NewPCG(uint64(b.seed), 0x736c6f7473))
 	c := &coupling{
-		program: r.program, net: n, policy: b.policy, hosts: r.hosts, nics: b.nics, length: uint64(b.length),
+		program: r.program, net: n, policy: policy, hosts: r.hosts, nics: b.nics, length: uint64(b.length),
 		end: math.MaxInt64, packet: uint64(b.packet), limit: b.limit, context: o.Context, slot: newSlot(n, draw),
 		served: make([]uint64, 2*len(b.network.Links)), jobs: newJobRun(r.graphs),
 	}
@@ -387,7 +392,7 @@ func (b *backend) values() sim.Values {
 		}
 		return t
 	}
-	return sim.Values{
+	values := sim.Values{
 		{Name: "scheduler", Value: b.policy.String()}, {Name: "slot_ps", Value: b.length},
 		{Name: "packet_bytes", Value: b.packet}, {Name: "max_flows", Value: b.limit},
 		{Name: "shortest_paths", Value: b.paths}, {Name: "channels", Value: b.channels},
@@ -397,4 +402,8 @@ func (b *backend) values() sim.Values {
 		{Name: "placement", Value: b.placement.String()}, {Name: "nics", Value: b.nics},
 		{Name: "seed", Value: b.seed},
 	}
+	if b.compat != "none" {
+		values = append(values, sim.Value{Name: "compat", Value: b.compat})
+	}
+	return values
 }

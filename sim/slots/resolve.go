@@ -31,23 +31,37 @@ func (s *slot) resolve(replaces func(i int, rank uint32) bool) {
 		}
 		path := s.path(i)
 		s.removed = s.removed[:0]
-		for {
-			full := slices.IndexFunc(path, func(d uint32) bool { return s.room[d] < packets })
-			if full < 0 {
-				s.send(uint32(i), packets)
-				s.refill()
-				break
-			}
-			rank, is := s.first(path[full])
-			if !is || !replaces(i, rank) {
-				for _, r := range s.removed {
-					s.send(r.at, r.packets)
-				}
-				break
-			}
-			s.remove(s.order[rank])
+		stays := true
+		for stays && s.fits(path) < packets {
+			stays = s.replace(i, packets, replaces)
+		}
+		if stays {
+			s.send(uint32(i), packets)
+			s.refill()
+			continue
+		}
+		for _, r := range s.removed {
+			s.send(r.at, r.packets)
 		}
 	}
+}
+
+// replace removes a sending flow from the first edge on the path of a flow that has no room for its packets, with compat
+// one from each of them. It returns false if replaces disagrees or no flow sends there.
+func (s *slot) replace(i int, packets int64, replaces func(i int, rank uint32) bool) bool {
+	for _, d := range s.path(i) {
+		if s.room[d] >= packets {
+			continue
+		}
+		rank, is := s.first(d)
+		if !is || !replaces(i, rank) {
+			return false
+		}
+		if s.remove(s.order[rank]); !s.compat {
+			break
+		}
+	}
+	return true
 }
 
 // budget returns the smallest budget on the path of a flow.
@@ -90,7 +104,9 @@ func (s *slot) first(d uint32) (rank uint32, is bool) {
 
 // refill makes the removed flows send what fits.
 func (s *slot) refill() {
-	if len(s.removed) > 1 {
+	if s.compat {
+		slices.Reverse(s.removed)
+	} else if len(s.removed) > 1 {
 		slices.SortFunc(s.removed, func(a, b removal) int { return cmp.Compare(s.rank[b.at], s.rank[a.at]) })
 	}
 	for _, r := range s.removed {

@@ -24,6 +24,9 @@ type policy struct {
 	name  string
 	share *big.Rat // lambda: share of the capacity for srpt, 0 to 1
 	text  string   // of share
+
+	// compat repeats TrafPy's schedulers where its code wastes capacity or prefers some hosts.
+	compat bool
 }
 
 // parsePolicy parses a scheduler such as srpt or lambda:0.5.
@@ -78,6 +81,7 @@ func (p policy) parts() []*big.Rat {
 // flow sends a packet.
 func (p policy) schedule(s *slot) {
 	s.open(0)
+	s.compat = p.compat
 	switch p.name {
 	case "srpt":
 		s.srpt()
@@ -143,7 +147,7 @@ func (s *slot) equalShare(flows []uint32, room int64) (level int64) {
 			flows = flows[1:]
 		}
 		n = int64(len(flows))
-		if room < least || round == 0 {
+		if room < least || round == 0 || s.compat && room == least {
 			break
 		}
 	}
@@ -163,6 +167,10 @@ func (s *slot) takeUpTo(i int, packets int64) {
 func (s *slot) firstFit() {
 	s.proposeAtRandom()
 	s.open(0)
+	if s.compat {
+		s.firstFitOfTrafPy()
+		return
+	}
 	for i, packets := range s.packets {
 		s.takeUpTo(i, packets)
 	}
@@ -180,12 +188,19 @@ func (s *slot) random() {
 	}
 	s.order = order
 	s.resolve(func(int, uint32) bool { return s.draw.Uint64()&1 == 1 })
+	if s.compat {
+		s.clip()
+	}
 }
 
 // proposeAtRandom fills the budget of each edge with all packets of flows, drawn with equal probability.
 func (s *slot) proposeAtRandom() {
 	s.list(s.inOrder())
 	s.packets = zeroed(s.packets, len(s.flows))
+	if s.compat {
+		s.proposeRepeatedly()
+		return
+	}
 	for d := range s.used {
 		flows, room := s.listed(uint32(d)), s.room[d]
 		for ; room > 0 && len(flows) > 0; flows = flows[1:] {
@@ -218,6 +233,9 @@ func (s *slot) srpt() {
 		}
 		return (s.need[i] + narrowest - 1) / narrowest
 	})
+	if s.compat {
+		s.orderByQueue()
+	}
 	s.packets = zeroed(s.packets, len(s.flows))
 	s.rank = resized(s.rank, len(s.flows))
 	last := uint32(len(s.order)) - 1
@@ -233,5 +251,10 @@ func (s *slot) srpt() {
 		s.order[a], s.order[b] = s.order[b], s.order[a]
 	}
 	s.open(s.part)
+	if s.compat {
+		costs := s.costs()
+		s.resolve(func(i int, taken uint32) bool { return costs[s.order[taken]] >= costs[i] })
+		return
+	}
 	s.resolve(func(i int, taken uint32) bool { return taken < s.rank[i] })
 }

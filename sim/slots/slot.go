@@ -29,6 +29,8 @@ type slot struct {
 	turns []uint32 // by channel: flows
 	part  int      // of the capacity, in room
 
+	compat bool // as of policy
+
 	// Memory of schedulers.
 	packets []int64  // by position: proposed packets
 	keys    []sorted // flows in some order

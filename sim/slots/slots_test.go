@@ -134,6 +134,38 @@ func TestWorkedCase(t *testing.T) {
 	}
 }
 
+// TestCompat checks the rules that --compat trafpy changes: flows of equal time replace each other, and repeated draws
+// waste capacity.
+func TestCompat(t *testing.T) {
+	const us = dag.Microsecond
+	compat := append(slices.Clone(star), "compat=trafpy")
+	equal := traceOf(3, []flow{{0, 2, 1500, 3 * us}, {1, 2, 1500, 3 * us}})
+	if got := runOn(t, equal, append(compat, "scheduler=srpt")...); !slices.Equal(got.times(), []float64{37, 27}) {
+		t.Errorf("srpt: completion times %v us, expected the second flow to replace the first", got.times())
+	}
+	// Two flows of four packets in a slot of ten. Half of the draws repeat the first flow, whose eight packets leave two.
+	pair := traceOf(3, []flow{{0, 2, 400, 0}, {0, 2, 400, 0}})
+	for _, scheduler := range []string{"ff", "random"} {
+		late := 0
+		for seed := range 40 {
+			set := []string{"scheduler=" + scheduler, fmt.Sprint("seed=", seed)}
+			if got := runOn(t, pair, append(star, set...)...); !slices.Equal(got.times(), []float64{20, 20}) {
+				t.Errorf("%s, seed %d: completion times %v us without compat", scheduler, seed, got.times())
+			}
+			got := runOn(t, pair, append(compat, set...)...)
+			if got.times()[0] > 20 || got.times()[1] > 20 {
+				late++
+			}
+			if !got.Complete {
+				t.Errorf("%s, seed %d: incomplete", scheduler, seed)
+			}
+		}
+		if late < 8 || late > 32 {
+			t.Errorf("%s: flows of %d of 40 seeds end late", scheduler, late)
+		}
+	}
+}
+
 // TestIndicators checks the indicators of a run by hand: of six flows of 1000 bytes, a slot each, the first arrives
 // before the window, one is dropped by a queue of two flows, and one is queued at the end.
 func TestIndicators(t *testing.T) {
@@ -268,11 +300,15 @@ func TestCapacity(t *testing.T) {
 // TestSchedules checks single slots of random flows against the definitions.
 func TestSchedules(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
+	policies := []policy{}
 	for _, scheduler := range append(schedulers, "lambda:0.1", "lambda:0.9") {
 		p, err := parsePolicy(scheduler)
 		if err != nil {
 			t.Fatal(err)
 		}
+		policies = append(policies, p, policy{p.name, p.share, p.text, true})
+	}
+	for _, p := range policies {
 		for _, spec := range networks {
 			for _, channels := range []int{1, 3} {
 				b := newBackend()
@@ -294,7 +330,8 @@ func TestSchedules(t *testing.T) {
 					t.Fatal(err)
 				}
 				for round := range 40 {
-					checkSchedule(t, fmt.Sprintf("%s, %s, %d channels, round %d", scheduler, spec, channels, round), r, n, p)
+					checkSchedule(t, fmt.Sprintf("%v, compat %v, %s, %d channels, round %d", p, p.compat, spec, channels,
+						round), r, n, p)
 				}
 			}
 		}
@@ -388,6 +425,7 @@ func TestErrors(t *testing.T) {
 	trace := traceOf(3, []flow{{0, 1, 100, 0}})
 	for _, c := range []struct{ params, want string }{
 		{"scheduler=none", `expected srpt, fs, ff, random, lambda:SHARE or maxmin, found "none"`},
+		{"compat=other", "trafpy"},
 		{"scheduler=srpt:1", "found \"srpt:1\""},
 		{"scheduler=lambda:1.5", "expected lambda:SHARE with a share from 0 to 1"},
 		{"scheduler=lambda:1e-9", "expected lambda:SHARE"},

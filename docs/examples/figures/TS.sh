@@ -1,78 +1,129 @@
 #!/bin/sh
-# The campaign of TrafPy's benchmark (Parsonson et al., Optical Switching and Networking 46, 2022): flow completion times
-# and throughput of four schedulers by load, in time slots. Published: the summary table of the authors' repository. Its
-# traffic is not recorded; here it is university flow sizes with 20 % of the bytes between racks.
+# The campaign of TrafPy's benchmark (Parsonson et al., Optical Switching and Networking 46, 2022): completion times,
+# throughput and accepted flows of four schedulers by load, in time slots. Published: means of five runs in the authors'
+# notebook notebooks/benchmark_mean_summary_dataframes_plotbed.ipynb, for the traffic rack_sensitivity_02. The summary table
+# of the repository is the first of these runs. Network, slot and end of runs are those of the notebook and of
+# trafpy/benchmarker/main_testbed_benchmark_data.py. A started script continues where the last one ended.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
+published_seeds=5 small_seeds=1
 figure TS 'TrafPy: flow completion times of schedulers by load' "$@"
 
 case $size in
-small) loads='0.1 0.5 0.9' duration=320ms seeds=1 ;;
-medium) loads='0.1 0.3 0.5 0.6 0.7 0.8 0.9' duration=320ms seeds=3 ;;
-full) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' duration=640ms ;;
+small) loads='0.1 0.5 0.9' ;;
+medium) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' seeds=$(awk "BEGIN { print $seeds < 5 ? $seeds : 5 }") ;;
+full) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' ;;
 esac
+# run LOAD SEED: prints, of each scheduler, the mean and 99th percentile of completion times in us, throughput and the share
+# of accepted flows. Runs end two slots after the slot of the last arrival.
+run() {
+    tracegen matrix -q --preset rack_sensitivity_02 --ranks 64 --racks 4 --capacity 1250 --load "$1" --auto-correct \
+        --min-duration 320ms --seed "$2" -o "$work/t.parquet"
+    end=$(tracecat --stats --json "$work/t.parquet" | sed -n 's/.*"last_release_ps": *\([0-9]*\).*/\1/p' |
+        awk '{ s = int($1 / 1e9); print s + ($1 > s * 1e9) + 1 }')
+    for scheduler in ff fs random srpt; do
+        simulate -q --backend slots --compat trafpy --topology leafspine:hosts=64,tor=16,spines=2,rate=5Gbps/40Gbps \
+            --slot 1ms --packet-size 300 --scheduler "$scheduler" --end "${end}ms" --seed "$2" --json "$work/t.parquet" \
+            >"$work/r.json"
+        for name in mean_fct_ps p99_fct_ps throughput_frac flows_dropped; do
+            field "$name" <"$work/r.json"
+        done | awk 'NR < 3 { printf "%.1f,", $1 / 1e6 } NR == 3 { printf "%.4f,", $1 } NR == 4 { printf "%.4f,", 1 - $1 }'
+    done
+    echo
+}
+keep "$id" "$0"
 for load in $loads; do
-    seed=1
-    while [ "$seed" -le "$seeds" ]; do
-        tracegen matrix -q --preset rack_sensitivity_08 --ranks 64 --racks 4 --capacity 1250 --load "$load" \
-            --auto-correct --min-duration "$duration" --seed "$seed" -o "$work/t.parquet"
-        for scheduler in ff fs random srpt; do
-            simulate -q --backend slots --topology leafspine:hosts=64,tor=16,spines=2,rate=5Gbps/16Gbps --slot 1ms \
-                --packet-size 300 --scheduler "$scheduler" --end last-arrival --seed "$seed" --json "$work/t.parquet" \
-                >"$work/r.json"
-            for name in mean_fct_ps p99_fct_ps throughput_frac; do
-                field "$name" <"$work/r.json" >>"$work/$name-$scheduler-$load"
-            done
-        done
-        seed=$((seed + 1))
+    for root in $(awk -v n="$seeds" 'BEGIN { for (i = 1; i <= n; i++) print i }'); do
+        kept "$load:$root" run "$load" "$root" >>"$work/load$load"
     done
 done
 
-# of NAME SCHEDULER LOAD: prints the mean over seeds.
+# of LOAD SCHEDULER FIELD: prints the mean over seeds: field 1 is the mean, 2 the 99th percentile, 3 throughput, 4 accepted.
 of() {
-    all=$(mean <"$work/$1-$2-$3")
+    case $2 in
+    ff) column=1 ;;
+    fs) column=5 ;;
+    random) column=9 ;;
+    srpt) column=13 ;;
+    esac
+    all=$(cut -d, -f "$((column + $3))" "$work/load$1" | mean)
     echo "${all%%,*}"
 }
-fct() { of mean_fct_ps "$1" "$2" | awk '{ printf "%.1f", $1 / 1e6 }'; } # in us
-p99() { of p99_fct_ps "$1" "$2" | awk '{ printf "%.1f", $1 / 1e6 }'; }
-throughput() { of throughput_frac "$1" "$2" | awk '{ printf "%.4f", $1 }'; }
 
-# published LOAD MEANS THROUGHPUTS: shows both beside ours, for ff, fs, random and srpt.
-published() {
-    load=$1 means=$2 throughputs=$3
-    for scheduler in ff fs random srpt; do
-        here=$(fct "$scheduler" "$load")
-        differs "$scheduler at load $load, mean FCT (us)" "${means%% *}" "$here" 'the traffic and the length of the runs are not known'
-        here=$(throughput "$scheduler" "$load")
-        differs "$scheduler at load $load, throughput" "${throughputs%% *}" "$here" 'the traffic and the length of the runs are not known'
-        means=${means#* } throughputs=${throughputs#* }
-    done
+echo 'load,scheduler,mean flow completion time (us)' >"$work/t.csv"
+# number PERCENT ITEM PUBLISHED HERE: a single run may differ more.
+number() {
+    if [ "$seeds" -ge 3 ]; then
+        within "$@"
+    else
+        within "$((2 * $1))" "$2" "$3" "$4"
+    fi
 }
-published 0.1 '1559.6 1517.3 1541.6 1516.5' '0.983 0.984 0.984 0.984'
-published 0.5 '2261.2 1564.4 2451.9 1578.4' '0.981 0.984 0.894 0.983'
-published 0.9 '6989.1 2063.1 11205.3 1971.1' '0.883 0.869 0.653 0.786'
+# published LOAD SCHEDULER MEAN P99 THROUGHPUT ACCEPTED
+published() {
+    case " $loads " in
+    *" $1 "*) ;;
+    *) return 0 ;;
+    esac
+    number 8 "$2 at load $1, mean FCT (us)" "$3" "$(of "$1" "$2" 1 | awk '{ printf "%.1f", $1 }')"
+    number 15 "$2 at load $1, p99 FCT (us)" "$4" "$(of "$1" "$2" 2 | awk '{ printf "%.1f", $1 }')"
+    number 4 "$2 at load $1, throughput" "$5" "$(of "$1" "$2" 3 | awk '{ printf "%.4f", $1 }')"
+    number 1 "$2 at load $1, accepted flows" "$6" "$(of "$1" "$2" 4 | awk '{ printf "%.4f", $1 }')"
+    printf '%s,%s,%s\n%s,%s published,%s\n' "$1" "$2" "$(of "$1" "$2" 1)" "$1" "$2" "$3" >>"$work/t.csv"
+}
+published 0.1 ff 1547.1 2905.6 0.993 0.999
+published 0.1 fs 1514.8 1997.1 0.994 0.999
+published 0.1 random 1538.9 2708.2 0.991 0.999
+published 0.1 srpt 1514.5 1997.6 0.994 0.999
+published 0.2 ff 1613.3 4210.8 0.985 0.999
+published 0.2 fs 1522.9 1998.9 0.986 1.000
+published 0.2 random 1575.6 3009.0 0.978 0.999
+published 0.2 srpt 1524.5 2252.2 0.987 1.000
+published 0.3 ff 1751.4 6744.9 0.989 0.999
+published 0.3 fs 1534.7 2247.8 0.990 0.999
+published 0.3 random 1649.2 3891.9 0.977 0.999
+published 0.3 srpt 1539.5 2626.4 0.989 0.999
+published 0.4 ff 1924.1 9755.3 0.977 0.998
+published 0.4 fs 1541.5 2542.4 0.980 0.999
+published 0.4 random 1795.0 5339.0 0.941 0.998
+published 0.4 srpt 1552.2 2802.5 0.979 0.999
+published 0.5 ff 2239.7 14440.3 0.979 0.998
+published 0.5 fs 1564.2 2914.5 0.980 0.999
+published 0.5 random 2330.3 9746.8 0.892 0.997
+published 0.5 srpt 1580.9 2940.4 0.978 0.999
+published 0.6 ff 2842.5 22991.2 0.967 0.996
+published 0.6 fs 1595.6 3658.7 0.972 0.999
+published 0.6 random 3265.3 16613.3 0.825 0.994
+published 0.6 srpt 1619.1 3390.5 0.961 0.999
+published 0.7 ff 3465.2 27554.1 0.950 0.994
+published 0.7 fs 1648.7 4775.0 0.950 0.999
+published 0.7 random 4658.5 25482.9 0.755 0.985
+published 0.7 srpt 1678.0 3916.3 0.927 0.999
+published 0.8 ff 4604.8 37588.2 0.904 0.988
+published 0.8 fs 1759.3 7189.5 0.886 0.998
+published 0.8 random 5891.2 32310.3 0.694 0.977
+published 0.8 srpt 1757.8 4908.0 0.853 0.998
+published 0.9 ff 6385.1 52863.8 0.871 0.980
+published 0.9 fs 1956.4 11288.2 0.845 0.998
+published 0.9 random 8399.6 46907.3 0.650 0.964
+published 0.9 srpt 1963.3 7596.5 0.786 0.998
 
-a=$(fct ff 0.1) b=$(fct fs 0.1) c=$(fct random 0.1) d=$(fct srpt 0.1)
+a=$(of 0.1 ff 1) b=$(of 0.1 fs 1) c=$(of 0.1 random 1) d=$(of 0.1 srpt 1)
 trend 'load 0.1: all within 3 %' "$a $b $c $d us" "$a < 1.03 * $d && $c < 1.03 * $d && $b < 1.03 * $d && $d < 1.03 * $b"
-trend 'load 0.1: means 1,500 to 1,560 us' "$a $b $c $d us" \
-    "$a < 1560 && $b < 1560 && $c < 1560 && $d < 1560 && $a > 1500 && $b > 1500 && $c > 1500 && $d > 1500" \
-    'ff has 1,559.6 us there'
-a=$(fct ff 0.9) b=$(fct fs 0.9) c=$(fct random 0.9) d=$(fct srpt 0.9)
+a=$(of 0.9 ff 1) b=$(of 0.9 fs 1) c=$(of 0.9 random 1) d=$(of 0.9 srpt 1)
 trend 'load 0.9: mean of fs below those of ff and random' "$b < $a, $c us" "$b <= $a && $b <= $c"
 trend 'load 0.9: mean of srpt below those of ff and random' "$d < $a, $c us" "$d <= $a && $d <= $c"
 trend 'load 0.9: mean of srpt at most that of fs' "$d <= $b us" "$d <= $b" \
-    'perhaps ties: flows of equal remaining slots are in the order of arrival here, and replace each other there'
-a=$(p99 ff 0.9) b=$(p99 fs 0.9) c=$(p99 random 0.9) d=$(p99 srpt 0.9)
+    'the published means are 1963.3 and 1956.4 us, within their margins'
+a=$(of 0.9 ff 2) b=$(of 0.9 fs 2) c=$(of 0.9 random 2) d=$(of 0.9 srpt 2)
 trend 'load 0.9: p99 of srpt < fs < both others' "$d < $b < $a, $c us" "$d < $b && $b < $a && $b < $c"
-a=$(throughput random 0.9)
-trend 'load 0.9: throughput of random below 0.7' "$a" "$a < 0.7"
 for load in $loads; do
-    a=$(fct fs "$load") b=$(fct srpt "$load")
+    a=$(of "$load" fs 1) b=$(of "$load" srpt 1)
     case $load in
     0.9) ;;
     *) trend "load $load: means of fs and srpt within 5 %" "$a and $b us" "$a < 1.05 * $b && $b < 1.05 * $a" ;;
     esac
-    a=$(throughput ff "$load") b=$(throughput fs "$load") c=$(throughput random "$load") d=$(throughput srpt "$load")
+    a=$(of "$load" ff 3) b=$(of "$load" fs 3) c=$(of "$load" random 3) d=$(of "$load" srpt 3)
     case $load in
     0.1 | 0.2) ;;
     *) trend "load $load: lowest throughput: random" "$c < $a, $b, $d" "$c < $a && $c < $b && $c < $d" ;;
@@ -81,12 +132,6 @@ for load in $loads; do
     0.[6-9]) trend "load $load: throughput of srpt below fs and ff" "$d < $b, $a" "$d < $b && $d < $a" ;;
     esac
 done
-
-echo 'load,scheduler,mean flow completion time (us)' >"$work/t.csv"
-for load in $loads; do
-    for scheduler in ff fs random srpt; do
-        printf '%s,%s,%s\n' "$load" "$scheduler" "$(fct "$scheduler" "$load")" >>"$work/t.csv"
-    done
-done
+note 'Published are the means of five runs of random traffic of the same kind; single runs differ by up to 3 %, at load 0.9 by 15 %. --compat trafpy repeats the schedulers of the program, which draw flows again and replace flows of equal cost: without it, ff and random are faster by up to a third, and the 99th percentile of srpt at load 0.9 is half as long.'
 picture lines "$work/t.csv" --plot-log y
 finish
