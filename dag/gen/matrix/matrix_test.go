@@ -103,6 +103,35 @@ func checkMatrix(t *testing.T, m *Matrix) {
 	}
 }
 
+// TestReplacement checks the share of skewed nodes that are drawn with replacement: of k draws of n nodes,
+// n (1 - (1-1/n)^k) are distinct.
+func TestReplacement(t *testing.T) {
+	l, err := ParseRecipe("nodes:fraction=0.2,share=0.55,replacement=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n, draws, seeds = 100, 20, 200
+	nodes := 0
+	for seed := range int64(seeds) {
+		chosen, drawn, err := l.choose(n, random(seed, "matrix"))
+		if err != nil || drawn != draws {
+			t.Fatalf("%d draws, error %v", drawn, err)
+		}
+		seen := map[[2]int]bool{}
+		for _, c := range chosen {
+			seen[c] = true
+		}
+		if len(seen) != len(chosen) {
+			t.Fatalf("repeated nodes: %v", chosen)
+		}
+		nodes += len(chosen)
+	}
+	want := n * (1 - math.Pow(1-1.0/n, draws))
+	if got := float64(nodes) / seeds; math.Abs(got-want) > 0.3 {
+		t.Errorf("%v skewed nodes on average, want %v", got, want)
+	}
+}
+
 func TestRecipes(t *testing.T) {
 	cell := func(m *Matrix, i, j int) float64 { return m.Cells[i*m.N+j] }
 	for text, check := range map[string]func(m *Matrix) bool{
@@ -140,21 +169,24 @@ func TestRecipes(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                         "expected one of uniform, multinomial, nodes, pairs",
-		"uniform:count=3":          `uniform has no parameter "count"`,
-		"nodes:count=0":            "1 or more",
-		"nodes:fraction=2":         "above 0 and at most 1",
-		"nodes:list=1/1":           "distinct nodes",
-		"pairs:list=1-2/2-1":       "distinct pairs",
-		"nodes:list=1-2":           "nodes such as 3/7",
-		"pairs:list=4-4":           "pairs such as 0-1/4-9",
-		"nodes:list=1,p=0.1/0.2":   "1 values of p",
-		"nodes:list=1/2,p=0.6/0.6": "at most 1",
-		"nodes:list=1/2,p=0.6/-1":  "above 0",
-		"nodes:count=1,fraction=1": "one of list, count and fraction",
-		"nodes:list=1,p=1,share=1": "one of p and share",
-		"nodes:x":                  "NAME=VALUE",
-		"nodes:share=x":            "a number",
+		"":                              "expected one of uniform, multinomial, nodes, pairs",
+		"uniform:count=3":               `uniform has no parameter "count"`,
+		"nodes:count=0":                 "1 or more",
+		"nodes:replacement=2":           "expected true or false",
+		"nodes:list=1,replacement=true": "replacement needs drawn nodes",
+		"pairs:replacement=true":        `pairs has no parameter "replacement"`,
+		"nodes:fraction=2":              "above 0 and at most 1",
+		"nodes:list=1/1":                "distinct nodes",
+		"pairs:list=1-2/2-1":            "distinct pairs",
+		"nodes:list=1-2":                "nodes such as 3/7",
+		"pairs:list=4-4":                "pairs such as 0-1/4-9",
+		"nodes:list=1,p=0.1/0.2":        "1 values of p",
+		"nodes:list=1/2,p=0.6/0.6":      "at most 1",
+		"nodes:list=1/2,p=0.6/-1":       "above 0",
+		"nodes:count=1,fraction=1":      "one of list, count and fraction",
+		"nodes:list=1,p=1,share=1":      "one of p and share",
+		"nodes:x":                       "NAME=VALUE",
+		"nodes:share=x":                 "a number",
 	} {
 		if _, err := ParseRecipe(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

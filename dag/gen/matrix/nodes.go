@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,6 +30,11 @@ type Recipe struct {
 	List     [][2]int // nodes have twice the same number
 	Count    int
 	Fraction float64 // of all nodes or pairs; the number is rounded up
+
+	// Replacement draws nodes with replacement: those drawn again count once, so that there are fewer skewed nodes with
+	// less than Share. TrafPy did that until October 2022 (commit ece465a), also for its measurements of packing.
+	Replacement bool
+
 	// The probability of each skewed node or pair: P in the order of List, or Share for all together. If both are
 	// empty, the sum is drawn: between 50 and 80 % of all bytes for nodes, between 30 and 50 % for pairs.
 	P     []float64
@@ -40,7 +46,8 @@ func Kinds() []string {
 	return []string{"uniform", "multinomial", "nodes", "pairs"}
 }
 
-// ParseRecipe parses a recipe: "uniform", "multinomial", "nodes:fraction=0.2,share=0.55", "nodes:list=3/7,p=0.2/0.1",
+// ParseRecipe parses a recipe: "uniform", "multinomial", "nodes:fraction=0.2,share=0.55",
+// "nodes:fraction=0.2,share=0.55,replacement=true", "nodes:list=3/7,p=0.2/0.1",
 // "pairs:count=10,share=0.4", "pairs:list=0-1/4-9".
 func ParseRecipe(text string) (*Recipe, error) {
 	kind, rest, _ := strings.Cut(text, ":")
@@ -59,6 +66,11 @@ func ParseRecipe(text string) (*Recipe, error) {
 			l.Fraction, err = fraction(value)
 		case key == "share" && skewed:
 			l.Share, err = fraction(value)
+		case key == "replacement" && kind == "nodes":
+			l.Replacement, err = strconv.ParseBool(value)
+			if err != nil {
+				return errors.New("expected true or false")
+			}
 		case key == "p" && skewed:
 			l.P, err = numbers(value)
 		case key == "list" && skewed:
@@ -120,6 +132,8 @@ func (l *Recipe) check() error {
 		total += p
 	}
 	switch {
+	case l.Replacement && len(l.List) > 0:
+		return errors.New("replacement needs drawn nodes, found a list")
 	case given > 1:
 		return fmt.Errorf("expected one of list, count and fraction")
 	case len(l.P) > 0 && l.Share > 0:
@@ -204,12 +218,12 @@ func (m *Matrix) throw(balls, pairs int, mass float64, random *rand.Rand) {
 
 // skew assigns the bytes of the skewed nodes or pairs, and throws the rest at the other pairs.
 func (l *Recipe) skew(m *Matrix, random *rand.Rand) error {
-	chosen, err := l.choose(m.N, random)
+	chosen, drawn, err := l.choose(m.N, random)
 	if err != nil {
 		return err
 	}
 	for i, c := range chosen {
-		p := l.probability(i, len(chosen), random)
+		p := l.probability(i, drawn, random)
 		if c[0] != c[1] {
 			m.Cells[c[0]*m.N+c[1]] += p / 2
 			continue
@@ -233,8 +247,8 @@ func (l *Recipe) skew(m *Matrix, random *rand.Rand) error {
 	return nil
 }
 
-// choose returns the skewed nodes or pairs.
-func (l *Recipe) choose(n int, random *rand.Rand) ([][2]int, error) {
+// choose returns the skewed nodes or pairs, and the number of draws, which is larger if some are drawn again.
+func (l *Recipe) choose(n int, random *rand.Rand) (chosen [][2]int, draws int, err error) {
 	all := n
 	if l.Kind == "pairs" {
 		all = n * (n - 1) / 2
@@ -244,26 +258,37 @@ func (l *Recipe) choose(n int, random *rand.Rand) ([][2]int, error) {
 	case len(l.List) > 0:
 		for _, c := range l.List {
 			if c[1] >= n {
-				return nil, fmt.Errorf("the list of skewed %s has node %d, expected 0..%d", l.Kind, c[1], n-1)
+				return nil, 0, fmt.Errorf("the list of skewed %s has node %d, expected 0..%d", l.Kind, c[1], n-1)
 			}
 		}
-		return l.List, nil
+		return l.List, len(l.List), nil
 	case l.Fraction > 0:
 		count = int(math.Ceil(float64(l.Fraction*float64(all)) - 1e-9))
 	case count == 0:
 		least, most := int(math.Ceil(float64(all)/10)), int(0.3*float64(all))
 		count = least + random.IntN(max(1, most-least+1))
 	case count > all:
-		return nil, fmt.Errorf("%d skewed %s, expected 1..%d", count, l.Kind, all)
+		return nil, 0, fmt.Errorf("%d skewed %s, expected 1..%d", count, l.Kind, all)
 	}
-	chosen := make([][2]int, count)
+	if l.Replacement {
+		drawn := make([]bool, all)
+		for range count {
+			k := random.IntN(all)
+			if !drawn[k] {
+				chosen = append(chosen, [2]int{k, k})
+			}
+			drawn[k] = true
+		}
+		return chosen, count, nil
+	}
+	chosen = make([][2]int, count)
 	for i, k := range distinct(count, all, random) {
 		chosen[i] = [2]int{k, k}
 		if l.Kind == "pairs" {
 			chosen[i] = pairOf(k, n)
 		}
 	}
-	return chosen, nil
+	return chosen, count, nil
 }
 
 // distinct returns k of the numbers 0..n-1, drawn without replacement.
