@@ -32,10 +32,11 @@ var programs = []string{"tracegen", "traceconv", "tracecat", "simulate"}
 // pages are the patterns of the pages whose commands run, relative to this folder.
 var pages = []string{"../README.md", "tutorial.md", "howto/*.md"}
 
-// referencePages are the patterns of the reference pages whose commands run. Their other blocks show syntax, files and
+// referencePages are the patterns of the other pages whose commands run. Their other blocks show syntax, files and
 // commands with inputs that only users have.
 var referencePages = []string{
 	"reference/generators/*.md", "reference/backends/*.md", "reference/formats/*.md", "reference/*.md",
+	"examples/packet-studies.md",
 }
 
 // notRun lists, by page, the first lines of the blocks of sh, with the reason why the test does not run them.

@@ -4,7 +4,8 @@
 #
 #   packet-studies.sh FOLDER [SEEDS]
 #
-# FOLDER has the inputs: ddp_32.goal.gz, ls32_1os.topo and so on. The default of SEEDS is 1 2 3.
+# FOLDER has the inputs: ddp_32.goal.gz, ls32_1os.topo and so on, of testdata/packet-studies/make.sh. The default of SEEDS is
+# 1 2 3.
 set -eu
 
 inputs=${1:?usage: packet-studies.sh FOLDER [SEEDS]}
@@ -15,6 +16,15 @@ trap 'rm -r "$dir"' EXIT
 # range FORMAT: prints the minimum and the maximum of the first column.
 range() {
     sort -g | awk -v format="$1" 'NR == 1 { least = $1 } { most = $1 } END { printf format ".." format, least, most }'
+}
+
+# ran TRACE RESULT: prints the result of ATLAHS if the trace is the one that it ran, and - for another trace of that kind.
+ran() {
+    case $(gzip -dc "$inputs/$1.goal.gz" | cksum) in
+    '3697562872 1395155' | '1005294092 1865955' | '3882121752 1419040' | '2515712452 1682080' | '1021785323 1426312' | \
+        '424260617 1690012' | '388143405 722473' | '965257896 1142544') echo "$2" ;;
+    *) echo - ;;
+    esac
 }
 
 # flags CONFIGURATION: prints the flags of mprdma, asscripted (a constant window and queues of one bandwidth-delay product) and ndp.
@@ -37,7 +47,7 @@ makespan() {
     ours=$(for seed in $seeds; do
         packets "$3" "$2" "$1" "$seed" | sed 's/.*"makespan_ps":\([0-9]*\).*/\1/' | awk '{ print $1 / 1e9 }'
     done | range %.2f)
-    printf '  %-24s %-10s %-10s %-14s %s\n' "$1" "$2" "$3" "$ours" "$4"
+    printf '  %-24s %-10s %-10s %-14s %s\n' "$1" "$2" "$3" "$ours" "$(ran "$1" "$4")"
 }
 
 # latencies TRACE TOPOLOGY CONFIGURATION RANGES: prints mean, p99 and maximum, in us, of messages below 1 MB, here and by
@@ -52,7 +62,7 @@ latencies() {
     p99=$(awk '{ print $2 }' "$dir/times" | range %.1f)
     most=$(awk '{ print $3 }' "$dir/times" | range %.1f)
     rm "$dir/times"
-    printf '  %-16s %-9s %-10s %-13s %-13s %-13s  %s\n' "$1" "$2" "$3" "$mean" "$p99" "$most" "$4"
+    printf '  %-16s %-9s %-10s %-13s %-13s %-13s  %s\n' "$1" "$2" "$3" "$mean" "$p99" "$most" "$(ran "$1" "$4")"
 }
 
 echo 'Messages or packets: training in rings that cross ToRs. Makespan, ms'
@@ -60,7 +70,7 @@ printf '  %-24s %-10s %-10s %-14s %s\n' trace topology transport here ATLAHS
 for trace in ddp_32 ddplight_32; do
     printf '  %-24s %-10s %-10s %-14s %s\n' "$trace" - LogGOPS "$(simulate -q --model atlahs --L 3700 --o 200 --g 5 --G 0.04 --O 0 --S 0 \
         --json "$inputs/$trace.goal.gz" | sed 's/.*"makespan_ps":\([0-9]*\).*/\1/' | awk '{ printf "%.2f", $1 / 1e9 }')" \
-        "$([ $trace = ddp_32 ] && echo 8.71 || echo 7.78)"
+        "$(ran $trace "$([ $trace = ddp_32 ] && echo 8.71 || echo 7.78)")"
 done
 makespan ddp_32 ls32_1os asscripted 8.86..8.87
 makespan ddp_32 ls32_1os mprdma 8.91..8.92
