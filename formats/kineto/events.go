@@ -57,8 +57,8 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 	}
 	r := p.recording
 	if r.reference != nil {
-		r.reference.finish()
 		r.reference.MTIA = r.meta.mtia
+		r.reference.finish()
 	}
 	return &r, nil
 }

@@ -93,6 +93,7 @@ func ReadProfiles(inputs []*format.Input, o format.ReadOptions, events Events) (
 	}
 	profiles := make([]*Profile, len(j.ranks))
 	par.For(len(profiles), func(i int) { profiles[i] = j.ranks[i].profile(j.world, matched) })
+	setShifts(profiles)
 	return profiles, nil
 }
 

@@ -4,7 +4,10 @@ package kineto
 
 import (
 	"bytes"
+	"cmp"
 	"math"
+	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
@@ -18,12 +21,18 @@ type Reference struct {
 	Details []Detail // of Rows, which then are all events; nil if they are not needed
 	MTIA    bool     // devices are MTIA
 
-	Steps     []string // names of steps, each once
-	LastStep  dag.Time // start of the last step, or of the first event of the host if there is no step
-	FirstBare dag.Time // start of the first event of the host without correlation, math.MaxInt64: none
-	HasHost   bool     // there are events of the host
+	// Memory is the copies and sets without a stream. Their stream is the thread.
+	Memory []Row
+
+	Steps      []string    // names of steps, each once
+	StepRanges []StepRange // by start
+	Shift      dag.Time    // to add to times for those since the first event of the first file
+	LastStep   dag.Time    // start of the last step, or of the first event of the host if there is no step
+	FirstBare  dag.Time    // start of the first event of the host without correlation, math.MaxInt64: none
+	HasHost    bool        // there are events of the host
 
 	detailed, exact  bool
+	launchers        launchers
 	origin           int64 // microseconds
 	decimal          bool  // of times
 	host, step, bare reducedTime
@@ -39,6 +48,7 @@ type Row struct {
 	Name        string // whole
 	OnDevice    bool   // it has a stream and a correlation, or is the wait of a host for an event or a context
 	Runs        bool   // kernel, copy or set by its category
+	OnHost      bool   // operator, annotation or call of a runtime by its category
 
 	rounded [2]int64 // start and end in microseconds
 }
@@ -85,6 +95,23 @@ func (f *Reference) kindOf(category []byte) EventKind {
 var eventKinds = [catUndefined + 1]EventKind{catOperator: OperatorEvent, catAnnotate: AnnotationEvent,
 	catRuntime: RuntimeEvent, catSync: SyncEvent}
 
+// StepRange is an annotation of a step.
+type StepRange struct {
+	Start, End dag.Time
+	Number     int32
+
+	rounded [2]int64
+}
+
+// StepAt returns the number of the step at a time.
+func (f *Reference) StepAt(at dag.Time) (number int32, ok bool) {
+	n := sort.Search(len(f.StepRanges), func(i int) bool { return f.StepRanges[i].Start > at })
+	if n == 0 || at >= f.StepRanges[n-1].End {
+		return 0, false
+	}
+	return f.StepRanges[n-1].Number, true
+}
+
 // reducedTime is the least or greatest start of some events.
 type reducedTime struct {
 	exact   dag.Time
@@ -122,6 +149,9 @@ func (t *reducedTime) at(decimal bool, def dag.Time) dag.Time {
 	}
 	return t.exact
 }
+
+// stepNames begin the annotations of steps.
+var stepNames = []string{stepName}
 
 var null = []byte("null")
 
@@ -175,6 +205,11 @@ func (p *parser) row() error {
 		}
 		f.stepOf[text], f.stepOf[string(name)] = true, true
 	}
+	if step {
+		if number, ok := stepNumber(plain(name), stepNames); ok {
+			f.StepRanges = append(f.StepRanges, StepRange{r.Start, r.End, number, r.rounded})
+		}
+	}
 	if !r.OnDevice {
 		f.HasHost = true
 		f.host.least(&r)
@@ -183,6 +218,13 @@ func (p *parser) row() error {
 		}
 		if r.Correlation == -1 {
 			f.bare.least(&r)
+		}
+	}
+	if r.Stream == -1 && isMemory(name) {
+		if thread, ok := parseDecimal(p.content(e.thread)); ok {
+			m := r
+			m.Stream, m.Name, m.Runs = thread, p.texts.text(p.nameNumber()), true
+			f.Memory = append(f.Memory, m)
 		}
 	}
 	if r.Stream == -1 && r.Correlation == -1 && r.Index > 0 && !f.detailed {
@@ -198,9 +240,35 @@ func (p *parser) row() error {
 	switch string(category) {
 	case "kernel", "Kernel", "gpu_memset", "Memset", "gpu_memcpy", "Memcpy", "mtia_ccp_events":
 		r.Runs = true
+	default:
+		r.OnHost = string(category) == "user_annotation" || bytes.HasPrefix(category, []byte("cpu_op")) ||
+			bytes.Index(category, []byte("_runtime")) > 0
 	}
+	f.launchers.see(r.Name)
 	f.Rows = append(f.Rows, r)
 	return tooMany(len(f.Rows))
+}
+
+// isMemory reports whether HTA takes an op by its name for a copy or set.
+func isMemory(name []byte) bool {
+	for _, prefix := range []string{"Memcpy", "Memset", "hipMemcpy", "hipMemset", "dma"} {
+		if bytes.HasPrefix(name, []byte(prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
+// launchers is the calls by which HTA recognizes devices.
+type launchers struct{ gpu, mtia bool }
+
+func (l *launchers) see(name string) {
+	switch name {
+	case "cudaLaunchKernel", "hipLaunchKernel":
+		l.gpu = true
+	case "runFunction - job_prep_and_submit_for_execution":
+		l.mtia = true
+	}
 }
 
 // parseDecimal parses a whole number, as parseInt without hexadecimal ones.
@@ -237,6 +305,17 @@ func (f *Reference) times(r *Row, start, took []byte) bool {
 	return true
 }
 
+// setShifts sets the shifts of the files of a job. HTA ignores the base times of files.
+func setShifts(all []*Profile) {
+	for _, p := range all {
+		if f := p.Reference; f != nil {
+			if us := f.origin - all[0].Reference.origin; us < mostMicros && us > -mostMicros {
+				f.Shift = dag.Time(us) * dag.Microsecond
+			}
+		}
+	}
+}
+
 // finish chooses the times that count.
 func (f *Reference) finish() {
 	rounded := f.decimal && !f.exact
@@ -245,6 +324,18 @@ func (f *Reference) finish() {
 			r.Start, r.End = dag.Time(r.rounded[0])*dag.Microsecond, dag.Time(r.rounded[1])*dag.Microsecond
 		}
 	}
+	for i := range f.Memory {
+		if r := &f.Memory[i]; rounded {
+			r.Start, r.End = dag.Time(r.rounded[0])*dag.Microsecond, dag.Time(r.rounded[1])*dag.Microsecond
+		}
+	}
+	f.MTIA = f.MTIA || f.launchers.mtia && !f.launchers.gpu
+	for i := range f.StepRanges {
+		if s := &f.StepRanges[i]; rounded {
+			s.Start, s.End = dag.Time(s.rounded[0])*dag.Microsecond, dag.Time(s.rounded[1])*dag.Microsecond
+		}
+	}
+	slices.SortStableFunc(f.StepRanges, func(a, b StepRange) int { return cmp.Compare(a.Start, b.Start) })
 	f.LastStep = f.step.at(rounded, f.host.at(rounded, 0))
 	f.FirstBare = f.bare.at(rounded, math.MaxInt64)
 	f.stepOf = nil

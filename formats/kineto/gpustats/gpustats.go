@@ -20,6 +20,9 @@ type Stats struct {
 
 	Stragglers []Straggler `json:"stragglers"` // without Reference
 
+	// Candidates are the ranks that HTA takes for stragglers if it looks for 1, 2, ... ones, with Reference.
+	Candidates [][]int32 `json:"straggler_candidates,omitempty"`
+
 	Paths []*Path `json:"critical_paths,omitempty"` // if they were requested
 
 	// Reference: the statistics are those of HTA, with its events, steps and rounding.
@@ -47,6 +50,8 @@ type Rank struct {
 	Streams []Stream `json:"streams"`
 	Queues  []Queue  `json:"queues"`
 	Kernels []Kernel `json:"kernels"` // computation, communication, memory
+
+	Breakdown []Kernel `json:"kernel_breakdown,omitempty"` // with Reference: the kernels as HTA summarizes them
 
 	Launches    Launches     `json:"launches"`
 	Collectives []Collective `json:"collectives"` // without Reference
@@ -151,12 +156,9 @@ func Compute(profiles []*kineto.Profile, reference bool) (*Stats, error) {
 		var changes []change
 		var launches []launch
 		if reference {
-			if p.Reference.MTIA && len(steps) > 1 {
-				return nil, format.FileErrorf(p.File,
-					"--compat cannot select the steps of MTIA traces as HTA does; omit it")
-			}
 			var err error
-			if items, changes, launches, err = referenceItems(p.Reference, len(steps) > 1); err != nil {
+			mtia := profiles[0].Reference.MTIA
+			if items, changes, launches, err = referenceItems(p.Reference, len(steps) > 1, mtia); err != nil {
 				return nil, format.InFile(p.File, err)
 			}
 		} else {
@@ -166,7 +168,9 @@ func Compute(profiles []*kineto.Profile, reference bool) (*Stats, error) {
 		r.Rank, r.File = p.Rank, p.File
 		r.Types, r.Streams, r.Queues, r.Collectives = []Type{}, []Stream{}, queues(changes), []Collective{}
 		r.Kernels, r.Launches = kernelsOf(items), launchesOf(launches)
-		if !reference {
+		if reference {
+			r.Breakdown = summaryOf(r.Kernels)
+		} else {
 			r.Collectives = collectivesOf(p)
 		}
 		if len(items) > 0 {
@@ -177,7 +181,9 @@ func Compute(profiles []*kineto.Profile, reference bool) (*Stats, error) {
 		}
 	}
 	s.Types, s.Stragglers = sums.list(), []Straggler{}
-	if !reference {
+	if reference {
+		s.Candidates = candidates(profiles, len(steps) > 1)
+	} else {
 		s.Stragglers = stragglers(profiles)
 	}
 	s.spread()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -110,6 +111,10 @@ func checkSet(t *testing.T, set string) {
 	if filepath.Base(filepath.Dir(set)) == "dlrm8" { // HTA finds rank 7, too
 		if len(exact.Stragglers) == 0 || exact.Stragglers[0].Rank != 7 {
 			t.Errorf("expected straggler 7, found %v", exact.Stragglers)
+		}
+		want := "[[7] [2 7] [2 6 7]]"
+		if len(hta.Candidates) < 3 || fmt.Sprint(hta.Candidates[:3]) != want {
+			t.Errorf("expected candidates %v, found %v", want, hta.Candidates)
 		}
 	}
 	for i := range want.Ranks {
@@ -374,5 +379,67 @@ func TestUnion(t *testing.T) {
 		if got := of[0].common(&of[1]); got != common {
 			t.Fatalf("common: expected %d, found %d", common, got)
 		}
+	}
+}
+
+// TestSummary joins the kernels beyond the tenth, and those beyond the quantile of the running sums.
+func TestSummary(t *testing.T) {
+	var kernels []Kernel
+	for i := range 12 {
+		k := Kernel{Kind: kindNames[computation], Name: fmt.Sprintf("k%02d", 11-i), times: []dag.Time{dag.Time(120 - 10*i), 5}}
+		k.measure()
+		kernels = append(kernels, k)
+	}
+	// The sums are 125, 115, ... 15, the running sums 125, 240, ... 840; their quantile 0.8 is 765 + 0.8 * 25 = 797.
+	// At most 10 keep their names, of which the last two have running sums of 765 and 800.
+	got := summaryOf(kernels)
+	names := make([]string, len(got))
+	for i, k := range got {
+		names[i] = k.Name
+	}
+	want := []string{"k03", "k04", "k05", "k06", "k07", "k08", "k09", "k10", "k11", "others"}
+	if !slices.Equal(names, want) {
+		t.Fatalf("expected %v, found %v", want, names)
+	}
+	other := got[9]
+	if other.Count != 3 || other.Sum != 35+25+15 || other.Max != 35 || other.Min != 15 || other.Mean != 25 || other.Std != 10 {
+		t.Errorf("%+v", other)
+	}
+	if k := got[0]; k.Sum != 45 || k.Max != 45 || k.Mean != 45 || k.Std != 0 {
+		t.Errorf("%+v", k)
+	}
+	if got := summaryOf(kernels[:10]); len(got) != 10 || got[0].Max != 30 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMTIA selects the events of the steps of MTIA: operators within the steps, what they launched, and copies that
+// start in a step, whose stream is their thread if they have none.
+func TestMTIA(t *testing.T) {
+	text := `{"distributedInfo":{"backend":"mtia:hccl","rank":0},"traceEvents":[
+{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":100,"dur":100},
+{"ph":"X","cat":"user_annotation","name":"ProfilerStep#2","pid":1,"tid":1,"ts":200,"dur":100},
+{"ph":"X","cat":"mtia_runtime","name":"runFunction - a","pid":1,"tid":1,"ts":110,"dur":5,"args":{"correlation":1}},
+{"ph":"X","cat":"mtia_runtime","name":"runFunction - b","pid":1,"tid":1,"ts":250,"dur":5,"args":{"correlation":2}},
+{"ph":"X","cat":"mtia_runtime","name":"runFunction - c","pid":1,"tid":1,"ts":50,"dur":5,"args":{"correlation":3}},
+{"ph":"X","cat":"mtia_ccp_events","name":"gemm","pid":0,"tid":3,"ts":120,"dur":30,"args":{"correlation":1,"stream":3}},
+{"ph":"X","cat":"mtia_ccp_events","name":"gemm","pid":0,"tid":3,"ts":310,"dur":40,"args":{"correlation":2,"stream":3}},
+{"ph":"X","cat":"mtia_ccp_events","name":"gemm","pid":0,"tid":3,"ts":60,"dur":10,"args":{"correlation":3,"stream":3}},
+{"ph":"X","cat":"mtia_ccp_events","name":"dma_request","pid":0,"tid":9,"ts":155,"dur":20},
+{"ph":"X","cat":"mtia_ccp_events","name":"dma_request","pid":0,"tid":9,"ts":301,"dur":20}]}`
+	in := &format.Input{Name: "rank0.json", Reader: strings.NewReader(text)}
+	profiles, err := kineto.ReadProfiles([]*format.Input{in}, format.ReadOptions{Warn: func(string, ...any) {}},
+		kineto.Events{Reference: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Compute(profiles, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const us = dag.Microsecond
+	r := &s.Ranks[0]
+	if r.KernelTime != 230*us || r.Compute != 70*us || r.Memory != 20*us || r.Idle != 140*us || len(r.Streams) != 2 {
+		t.Errorf("%+v", r)
 	}
 }

@@ -560,7 +560,7 @@ func (w *walk) leave(f *frame, frames []frame) {
 
 // describe sets the statistics of the graph and of its longest path, which is a list of edges.
 func (g *pathGraph) describe(out *Path, path []int32) {
-	out.Points = len(g.order)
+	out.Points = len(g.points)
 	for i := range g.edges {
 		e := &g.edges[i]
 		out.Edges[edgeNames[e.kind]]++

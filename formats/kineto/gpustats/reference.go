@@ -4,6 +4,8 @@ package gpustats
 
 import (
 	"errors"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -89,8 +91,48 @@ func referenceRows(f *kineto.Reference, steps bool, of map[int64]*linked) ([]int
 	return rows, nil
 }
 
+// mtiaRows returns the rows that HTA keeps of several steps with MTIA: the events of the host within the steps, what
+// they launched, and the copies and sets that start in a step.
+func mtiaRows(f *kineto.Reference) (rows []int) {
+	first, last := dag.MaxTime, -dag.MaxTime
+	for _, s := range f.StepRanges {
+		first, last = min(first, s.Start), max(last, s.End)
+	}
+	within := func(r *kineto.Row) bool { return r.OnHost && r.Start >= first && r.End <= last }
+	launched := make(map[int64]bool)
+	for i := range f.Rows {
+		if r := &f.Rows[i]; r.Correlation != -1 && within(r) {
+			launched[r.Correlation] = true
+		}
+	}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		if within(r) || r.Runs && launched[r.Correlation] || kindOf(r.Name) == memory && inStep(f, r) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// inStep reports whether a row starts in a step, or at its end.
+func inStep(f *kineto.Reference, r *kineto.Row) bool {
+	n := sort.Search(len(f.StepRanges), func(i int) bool { return f.StepRanges[i].Start > r.Start })
+	return n > 0 && r.Start <= f.StepRanges[n-1].End
+}
+
 // referenceItems returns the rows of a file that count as ops, the changes of queues and the launches.
-func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []change, launches []launch, err error) {
+func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, changes []change, launches []launch,
+	err error) {
+	if steps && mtia && len(f.Memory) > 0 {
+		with := *f
+		with.Rows = slices.Clip(f.Rows)
+		for i := range f.Memory {
+			if inStep(f, &f.Memory[i]) {
+				with.Rows = append(with.Rows, f.Memory[i])
+			}
+		}
+		f = &with
+	}
 	of := make(map[int64]*linked)
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -111,8 +153,10 @@ func referenceItems(f *kineto.Reference, steps bool) (items []item, changes []ch
 			l.kept++
 		}
 	}
-	rows, err := referenceRows(f, steps, of)
-	if err != nil {
+	var rows []int
+	if steps && mtia {
+		rows = mtiaRows(f)
+	} else if rows, err = referenceRows(f, steps, of); err != nil {
 		return nil, nil, nil, err
 	}
 	kept := make([]bool, len(f.Rows))

@@ -204,6 +204,12 @@ func shortName(name string) string {
 // writeCollectives prints collectives and stragglers.
 func writeCollectives(w io.Writer, s *gpustats.Stats) {
 	if s.Reference {
+		if n := len(s.Candidates); n > 0 {
+			fmt.Fprintln(w, "\nstragglers\tcandidates")
+			for k, ranks := range s.Candidates {
+				fmt.Fprintf(w, "%d\t%s\n", k+1, strings.Trim(fmt.Sprint(ranks), "[]"))
+			}
+		}
 		return
 	}
 	bandwidth := func(v float64) string {
