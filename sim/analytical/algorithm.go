@@ -13,7 +13,7 @@ func (e *engine) startStream(k int32) {
 		e.beginCustom(k)
 		return
 	}
-	s.begun, s.sent, s.received, s.idle, s.tree, s.merged = 0, 0, 0, 0, treeBegin, false
+	s.begun, s.sent, s.received, s.idle, s.tree, s.merged, s.trigger = 0, 0, 0, 0, treeBegin, false, e.queue.now
 	if p.comm < 0 {
 		s.position = s.npu / p.stride % p.n
 	} else {
@@ -32,27 +32,36 @@ func (e *engine) startStream(k int32) {
 func (e *engine) beginStep(k int32) {
 	s := &e.streams[k]
 	p := e.phaseOf(s)
-	step, place := s.begun, s.begun%p.cycle
+	step := s.begun
 	s.begun++
 	over := stepOver
-	if place >= p.window && (p.op == ReduceScatter || p.op == AllReduce && step/p.cycle%2 == 0) {
+	if p.reduces(step) {
 		over = delayOver
 	}
 	if e.buses != nil && p.comm < 0 {
-		e.crossForStep(k, p, step, place, over == delayOver)
+		e.crossForStep(k, p, step, step%p.cycle, over == delayOver)
 		return
 	}
 	e.after(p.delay, newEvent(over, s.npu, uint32(k)))
 }
 
+// reduces reports whether a step, counted from 0, reduces received data.
+func (p *phase) reduces(step int32) bool {
+	return step%p.cycle >= p.window && (p.op == ReduceScatter || p.op == AllReduce && step/p.cycle%2 == 0)
+}
+
 // reduction returns the duration of the reduction in a stream's next step.
 func (e *engine) reduction(k uint32) uint64 {
 	s := &e.streams[k]
-	p := e.phaseOf(s)
+	return e.phaseOf(s).reductionOf(s.begun-1, e.system)
+}
+
+// reductionOf returns the duration of the reduction in a step.
+func (p *phase) reductionOf(step int32, s *System) uint64 {
 	if p.algorithm != HalvingDoubling {
 		return p.reduction
 	}
-	return e.system.reductionTime(p.halved(s.begun - 1))
+	return s.reductionTime(p.halved(step))
 }
 
 // packet handles a received message of a stream.
@@ -63,6 +72,7 @@ func (e *engine) packet(k uint32) {
 		return
 	}
 	s.received++
+	s.trigger = e.queue.now
 	e.beginStep(int32(k))
 }
 
@@ -75,6 +85,9 @@ func (e *engine) act(k uint32) {
 		return
 	}
 	s.idle++
+	if e.mirror != nil {
+		e.mirror.acts(e, s, p)
+	}
 	if p.algorithm == Direct && p.op == AllReduce && p.sends-s.sent <= p.n-1 {
 		// The second half starts after all of the first half.
 		if s.received < p.n-1 {
@@ -138,12 +151,20 @@ func (e *engine) npuAt(s *stream, p *phase, position int32) int32 {
 // sendPacket sends a message of a stream to an NPU.
 func (e *engine) sendPacket(k uint32, to int32, size uint64) {
 	s := &e.streams[k]
+	if e.mirror != nil {
+		e.countMessages(1, 0, size)
+		return
+	}
 	e.send(&key{tag: s.tag, context: s.context, size: size, from: s.npu, to: to}, size, noOp)
 }
 
 // expectPacket posts a receive of a stream from an NPU.
 func (e *engine) expectPacket(k uint32, from int32, size uint64) {
 	s := &e.streams[k]
+	if e.mirror != nil {
+		e.mirror.receives(e, k, from, size)
+		return
+	}
 	e.receive(&key{tag: s.tag, context: s.context, size: size, from: from, to: s.npu}, newEvent(packetMet, s.npu, k))
 }
 

@@ -58,7 +58,9 @@ type stream struct {
 	begun    int32 // number of started steps
 	sent     int32
 	received int32
-	idle     int32 // steps after their delays, minus those that have sent
+	idle     int32  // steps after their delays, minus those that have sent
+	trigger  uint64 // start of the last step
+	posted   uint64 // with a mirror: when the last receive was posted
 
 	next, previous int32 // neighbors in the queue
 	priority       int64
@@ -180,15 +182,25 @@ func (e *engine) collective(r int32, n *npu, o *op, i uint32) {
 			chunks, len(e.npus), maxChunks)
 		return
 	}
+	if e.classes != nil {
+		e.enterClass(r, n, o, &c, chunk, size)
+		return
+	}
+	e.enqueueChunks(r, n, o, i, &c, chunk, size)
+}
+
+// enqueueChunks queues the chunks of a collective of the given size.
+func (e *engine) enqueueChunks(r int32, n *npu, o *op, i uint32, c *chunker, chunk, size uint64) {
 	n.chunks = 1 // prevents its end before all chunks exist
 	for k := uint64(0); size > 0 || k == 0; k++ {
 		var plan plan
-		if plan, size, err = c.chunk(o, tag+k, chunk, size); err != nil {
+		var err error
+		if plan, size, err = c.chunk(o, c.tag+k, chunk, size); err != nil {
 			e.failOp(r, i, "is an %v of %d bytes: %v", o.coll, o.bytes, err)
 			return
 		}
 		n.chunks++
-		e.enqueue(r, n, plan, o, tag+k)
+		e.enqueue(r, n, plan, o, c.tag+k)
 	}
 	n.chunks--
 }
@@ -293,6 +305,9 @@ func (e *engine) wait(k int32) {
 	s := &e.streams[k]
 	s.started = false
 	q := e.queueOf(k)
+	if e.mirror != nil && s.phase > 0 {
+		e.mirror.enters(e, k, q)
+	}
 	before := e.place(q, s)
 	s.next = before
 	if before == 0 {
@@ -407,7 +422,11 @@ func (e *engine) endPhase(k int32) {
 	if last {
 		if n := &e.npus[r]; n.chunks == 1 {
 			n.chunks = 0
-			e.end(r, n.collective)
+			if e.mirror != nil {
+				e.mirror.ends(e, s)
+			} else {
+				e.end(r, n.collective)
+			}
 		} else {
 			n.chunks--
 		}

@@ -77,13 +77,22 @@ func (ls *links) differing(a, b int32) (dim int, x, y int32) {
 
 // delay returns the delay of a message in a congestion-unaware network in nanoseconds; false if out of range.
 func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
+	return ls.delayOf(ls.distance(from, to), size)
+}
+
+// distance is what the delay between two NPUs depends on in a congestion-unaware network.
+type distance struct {
+	dim  int32 // the dimension that a message uses; -1: none
+	hops int32
+}
+
+func (ls *links) distance(from, to int32) distance {
 	dim, x, y := ls.differing(from, to)
 	if dim < 0 {
-		return 0, true
+		return distance{dim: -1}
 	}
-	d := &ls.dims[dim]
 	hops := int32(1)
-	switch d.topology {
+	switch d := &ls.dims[dim]; d.topology {
 	case Switch:
 		hops = 2
 	case Ring:
@@ -93,7 +102,16 @@ func (ls *links) delay(from, to int32, size uint64) (uint64, bool) {
 		}
 		hops = min(forward, d.n-forward)
 	}
-	return truncate(float64(hops)*d.latency + float64(size)/d.rate)
+	return distance{int32(dim), hops}
+}
+
+// delayOf returns the delay of a message over a distance in nanoseconds; false if out of range.
+func (ls *links) delayOf(d distance, size uint64) (uint64, bool) {
+	if d.dim < 0 {
+		return 0, true
+	}
+	dim := &ls.dims[d.dim]
+	return truncate(float64(d.hops)*dim.latency + float64(size)/dim.rate)
 }
 
 // truncate truncates a time to whole nanoseconds; false if out of range.

@@ -54,16 +54,21 @@ func (e *engine) sendAs(k *key, size uint64, sender uint32, custom bool) {
 	if e.layout != nil {
 		e.departs(m)
 	}
-	e.messages++
-	var carry uint64
-	e.bytesLow, carry = bits.Add64(e.bytesLow, size, 0)
-	e.bytesHigh += carry
+	e.countMessages(1, 0, size)
 	if !e.system.Rendezvous {
 		e.transmit(m)
 		return
 	}
 	request := requestKey(k)
 	e.meetOrWait(&request, newEvent(readyToSend, k.from, m))
+}
+
+// countMessages counts messages of bytesHigh * 2^64 + bytesLow bytes in total.
+func (e *engine) countMessages(messages int64, bytesHigh, bytesLow uint64) {
+	e.messages += messages
+	var carry uint64
+	e.bytesLow, carry = bits.Add64(e.bytesLow, bytesLow, 0)
+	e.bytesHigh += bytesHigh + carry
 }
 
 // requestKey returns the key of the message that announces a ready receiver. Its size is constant, so messages of a tag
@@ -121,6 +126,9 @@ func (e *engine) transmit(i uint32) {
 	if !ok {
 		e.fail(e.tooLong(newEvent(arrived, 0, i)))
 		return
+	}
+	if e.orders != nil && delay == 0 && m.from != m.to { // the order of the two NPUs matters
+		e.fail(errOrder)
 	}
 	e.after(delay, newEvent(arrived, 0, i))
 }
@@ -182,6 +190,11 @@ func (e *engine) arrive(i uint32) {
 	m := &e.matcher.messages[i]
 	m.there = true
 	meets, from, sender := m.meets, m.from, m.sender
+	var sent uint64 // with classes
+	if e.orders != nil {
+		delay, _ := e.links.delay(from, m.to, m.size)
+		sent = e.queue.now - delay
+	}
 	if e.layout != nil {
 		e.arrives(i)
 	}
@@ -193,6 +206,7 @@ func (e *engine) arrive(i uint32) {
 		e.spareRequests = append(e.spareRequests, sender)
 		e.meetOrWait(&r.key, r.meets)
 	case sender != noOp:
+		e.begins(from, false, sent)
 		e.end(from, sender)
 	}
 	if e.wild != nil && e.wild.arrived(e, i) {
@@ -209,6 +223,7 @@ func (e *engine) arrive(i uint32) {
 	case packetMet:
 		e.packet(k)
 	case recvMet:
+		e.begins(r, false, sent)
 		e.end(r, k)
 	case graphMet:
 		e.endCustom(r, k)

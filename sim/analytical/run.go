@@ -31,6 +31,8 @@ type Options struct {
 	Path     bool            // record the critical path
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
+
+	allMessages bool // simulate every message of collectives
 }
 
 // engine is a run of a program.
@@ -52,6 +54,10 @@ type engine struct {
 	lastIssues []lastIssue
 
 	collectives
+	classes       *classTable // nil: collectives are simulated message by message
+	mirror        *mirror     // nil: all NPUs run
+	orders        []order     // by NPU, with classes
+	issuedAt      []uint64    // by lane of every NPU, with classes: issue of its last op
 	runs          []customRun // by NPU; nil: none
 	requests      []request   // requests of the rendezvous protocol
 	spareRequests []uint32    // unused numbers of requests
@@ -76,9 +82,11 @@ type npu struct {
 	joins    []uint32 // free markers that are ready
 	joining  bool
 
-	collective uint32 // current collective op
-	tag        uint64 // tag of its first chunk
-	chunks     int    // number of its chunks that have not ended
+	outcome    *outcome // of the current collective, with classes; nil: none is running
+	begun      uint64   // with classes: first issue of the current collective
+	collective uint32   // current collective op
+	tag        uint64   // tag of its first chunk
+	chunks     int      // number of its chunks that have not ended
 	priority   int64
 
 	stats npuStats
@@ -109,9 +117,25 @@ type access struct {
 // of range, and an error if the network, the system or the memory does not support an op or the context ends.
 func (p *Program) Run(o Options) (*Result, error) {
 	started := time.Now()
-	e, err := newEngine(p, &o)
+	r, err := p.runByClass(&o)
+	if r == nil && err == nil {
+		r, err = p.run(&o, false)
+	}
 	if err != nil {
 		return nil, err
+	}
+	r.Finished(started)
+	return r, nil
+}
+
+// run runs the program, with classes of collectives or message by message.
+func (p *Program) run(o *Options, byClass bool) (*Result, error) {
+	e, err := newEngine(p, o)
+	if err != nil {
+		return nil, err
+	}
+	if byClass {
+		e.useClasses()
 	}
 	for r := range e.npus {
 		e.start(int32(r))
@@ -130,7 +154,6 @@ func (p *Program) Run(o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	result.Finished(started)
 	return result, nil
 }
 
@@ -206,7 +229,11 @@ func (e *engine) loop() {
 		if e.events++; e.events%progressEvents == 0 {
 			e.progress.Report()
 		}
-		switch r, i := ev.npu(), ev.number(); ev.kind() {
+		r, i := ev.npu(), ev.number()
+		if e.classes != nil && e.classEvent(ev.kind(), r, i) {
+			continue
+		}
+		switch ev.kind() {
 		case stepOver:
 			e.act(i)
 		case delayOver:

@@ -19,6 +19,7 @@ func (e *engine) released(r int32, n *npu, i uint32) {
 	if e.opTimes != nil {
 		e.opTimes[r].becomesReady(i, e.queue.now, n.g.release != nil && n.g.release[i] == e.queue.now)
 	}
+	e.touches(r, n.g.ops[i].lane)
 	switch {
 	case e.o.FreeMarkers && n.g.ops[i].kind == opMarker && !e.system.ReplayOnly:
 		e.join(r, n, i)
@@ -108,6 +109,9 @@ func (e *engine) issue(r int32, n *npu, i uint32) {
 	o := &g.ops[i]
 	if o.lane != laneUnneeded {
 		n.busy |= 1 << o.lane
+	}
+	if e.orders != nil {
+		e.orderIssue(r, n, o, i)
 	}
 	n.waits[i] = opIssued
 	n.stats.begin(o, e.part(o), e.queue.now)
@@ -258,6 +262,10 @@ func (e *engine) accessMemory(r int32, n *npu, o *op, i uint32) {
 	k := m.server(int(r))
 	if k == noServer {
 		e.after(e.accessTime(o), newEvent(opOver, r, i))
+		return
+	}
+	if e.orders != nil { // the order of NPUs matters
+		e.fail(errOrder)
 		return
 	}
 	for len(e.servers) <= k {
