@@ -72,15 +72,9 @@ func Describe(p Params, seed int64, byteTime float64) (*Description, error) {
 		Scale: p.Scale, EdgeFactor: p.EdgeFactor, Nodes: p.Nodes, Coalescing: p.Coalescing, Eq7: p.Eq7.String(),
 		HIntDiv: p.HIntDiv, TotalEdges: p.totalEdges(), RootProcess: root, RootDegree: p.rootDegree(degree, seed),
 	}
-	w := p.equations(degree)
-	left, n := float64(d.TotalEdges), float64(p.Nodes)
+	c, n := p.curve(degree), float64(p.Nodes)
 	for l := range p.MaxLevels {
-		level := Level{Level: l, Mean: float64(degree)}
-		if l > 0 {
-			level.Mean, level.Sigma = w.mean(l), w.sigma(l)
-		}
-		level.MeanTruncated = min(level.Mean, left)
-		left -= level.MeanTruncated
+		level := Level{Level: l, Mean: c.Mean[l], Sigma: c.Sigma[l], MeanTruncated: c.Truncated[l]}
 		level.QueriesPerProcess = queries(level.MeanTruncated, n)
 		level.Destinations = destinations(level.QueriesPerProcess, n)
 		level.MessagesPerProcess = messages(level.QueriesPerProcess, level.Destinations, p.Coalescing)

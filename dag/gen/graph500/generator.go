@@ -117,9 +117,10 @@ func (c *Config) Params() param.Set {
 				"searches "+
 				"by the ends explored in --level (bins)", levelsTable, degreesTable, binsTable),
 		param.Int(&c.measurement.Level, "level", "level of --table bins"),
-		param.Enum((*degreeSpan)(&c.measurement.Degrees), "degrees", "degrees A-B of the roots in --table bins").
+		param.Enum((*degreeSpan)(&c.measurement.Degrees), "degrees", "degrees A-B of the roots in --table bins, or of the "+
+			"curves of --print-model").
 			Placeholder("range"),
-		param.Bool(&c.csv, "csv", "print CSV instead of a table, with --measure"),
+		param.Bool(&c.csv, "csv", "print CSV instead of a table, with --measure or --degrees"),
 		param.Bool(&c.json, "json", "print JSON instead of a table, with --print-model or --measure"),
 		param.Rate(&c.link, "link", "link bandwidth per node; adds the injection probability to --print-model"),
 	}
@@ -202,16 +203,22 @@ func (c *Config) checkMeasuring() error {
 		name string
 		set  bool
 	}{
-		{"csv", c.csv}, {"table", c.table != levelsTable}, {"roots", m.Roots != initial.Roots},
+		{"csv", c.csv && !c.prints}, {"table", c.table != levelsTable}, {"roots", m.Roots != initial.Roots},
 		{"dedup", m.Dedup && !c.fromGraph},
-		{"level", m.Level != initial.Level}, {"degrees", m.Degrees != initial.Degrees},
+		{"level", m.Level != initial.Level}, {"degrees", c.hasDegrees() && !c.prints},
 	} {
 		if flag.set {
 			return fmt.Errorf("--%s needs --measure", flag.name)
 		}
 	}
+	if c.csv && !c.hasDegrees() {
+		return errors.New("--csv needs --measure, or --degrees with --print-model")
+	}
 	return nil
 }
+
+// hasDegrees reports whether --degrees is set.
+func (c *Config) hasDegrees() bool { return c.measurement.Degrees != DefaultMeasurement().Degrees }
 
 // measure writes the results of searches of a graph.
 func (c *Config) measure(env *generator.Env, w io.Writer) error {
@@ -255,6 +262,13 @@ func (c *Config) Print(env *generator.Env, w io.Writer) error {
 	}
 	if err := c.checkMeasuring(); err != nil {
 		return err
+	}
+	if c.hasDegrees() {
+		curves, err := Curves(c.model, c.measurement.Degrees)
+		if err != nil {
+			return err
+		}
+		return writeCurves(w, curves, c.csv, c.json)
 	}
 	bytePicoseconds := 0.0
 	if c.link != nil {

@@ -84,8 +84,13 @@ func (r *Measured) write(w io.Writer, t table) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	tab = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range r.rows(t) {
+	return writeRows(w, r.rows(t))
+}
+
+// writeRows prints a table in aligned columns.
+func writeRows(w io.Writer, rows [][]string) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
 		for _, cell := range row {
 			fmt.Fprintf(tab, "%s\t", cell)
 		}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Figure 4 of the Graph500 traffic model (Fuentes et al.): mean of the edges explored in each level by degree of the root,
-# measured on a Kronecker graph of scale 17, with the model's mean of level 2.
+# measured on a Kronecker graph of scale 17, with the model's curves of levels 1 to 3.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
 figure G4 'Graph500, Figure 4: edges explored by level and degree of the root' "$@"
@@ -31,8 +31,9 @@ trend 'level 2 dominates, degrees 2 to 4' "$small ranges with another level" "$s
     'level 3 has more edges than level 2 from such roots'
 awk -F, '
     BEGIN { print "degree of the root,,edges,low,high" }
-    NR > 1 && $5 >= 1 && $5 <= 4 && $6 > 0 { print $4 ",level " $5 "," $6 ",," }
-    NR > 1 && $5 == 2 && $8 > 0 { print $4 ",model level 2," $8 ",," }' "$work/l.csv" >"$work/t.csv"
+    NR > 1 && $5 >= 1 && $5 <= 4 && $6 > 0 { print $4 ",level " $5 "," $6 ",," }' "$work/l.csv" >"$work/t.csv"
+tracegen graph500 --print-model --scale 17 --edge-factor 16 --degrees 1-40000 --csv |
+    awk -F, '$2 >= 1 && $2 <= 3 && $5 > 0 { print $1 ",model level " $2 "," $5 ",," }' >>"$work/t.csv"
 awk -F, 'NR > 1 && $5 == 2 && $1 == 16 { printf "mean=%s\n", $6 }' "$work/l.csv" >"$work/found"
 eval "$(cat "$work/found")"
 shown 'level 2, degrees from 16: mean' "$mean"

@@ -65,8 +65,8 @@ published() {
     *" $1 "*) ;;
     *) return 0 ;;
     esac
-    number 8 "$2 at load $1, mean FCT (us)" "$3" "$(of "$1" "$2" 1 | awk '{ printf "%.1f", $1 }')"
-    number 15 "$2 at load $1, p99 FCT (us)" "$4" "$(of "$1" "$2" 2 | awk '{ printf "%.1f", $1 }')"
+    number 10 "$2 at load $1, mean FCT (us)" "$3" "$(of "$1" "$2" 1 | awk '{ printf "%.1f", $1 }')"
+    number 20 "$2 at load $1, p99 FCT (us)" "$4" "$(of "$1" "$2" 2 | awk '{ printf "%.1f", $1 }')"
     number 4 "$2 at load $1, throughput" "$5" "$(of "$1" "$2" 3 | awk '{ printf "%.4f", $1 }')"
     number 1 "$2 at load $1, accepted flows" "$6" "$(of "$1" "$2" 4 | awk '{ printf "%.4f", $1 }')"
     printf '%s,%s,%s\n%s,%s published,%s\n' "$1" "$2" "$(of "$1" "$2" 1)" "$1" "$2" "$3" >>"$work/t.csv"
@@ -132,6 +132,6 @@ for load in $loads; do
     0.[6-9]) trend "load $load: throughput of srpt below fs and ff" "$d < $b, $a" "$d < $b && $d < $a" ;;
     esac
 done
-note 'Published are the means of five runs of random traffic of the same kind; single runs differ by up to 3 %, at load 0.9 by 15 %. --compat trafpy repeats the schedulers of the program, which draw flows again and replace flows of equal cost: without it, ff and random are faster by up to a third, and the 99th percentile of srpt at load 0.9 is half as long.'
+note 'Published are the means of five runs of random traffic of the same kind; single runs differ by up to 3 %, at load 0.9 by 15 %; there, queues grow with the length of a run, and the first published run has twice the length of the others. --compat trafpy repeats the schedulers of the program, which draw flows again and replace flows of equal cost: without it, ff and random are faster by up to a third, and the 99th percentile of srpt at load 0.9 is half as long.'
 picture lines "$work/t.csv" --plot-log y
 finish
