@@ -122,7 +122,8 @@ func (a *Actor) Schedule(where uint32, t uint64, kind NetworkEvent, m uint32) {
 		a.tooLong(m)
 		return
 	}
-	ev := event.Event{Time: t, Key: uint64(m)<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)}
+	key := uint64(a.e.p.Order(m))<<32 | uint64((networkEvent+uint32(kind))<<opBits|m)
+	ev := event.Event{Time: t, Key: key}
 	if where == a.at {
 		a.rank.queue.Push(ev)
 		return
@@ -185,6 +186,7 @@ func (a *Actor) begin(at uint32) {
 	for _, i := range p.Roots(int(at)) {
 		a.own(a.e.ready[i], opReady, i)
 	}
+	a.err = cmp.Or(a.err, p.Failed())
 }
 
 func (a *Actor) enter(at uint32) {
@@ -230,12 +232,13 @@ func (a *Actor) start(i uint32) {
 		a.totals.messages++
 		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
+		leaves := a.e.leavesEnd(op)
 		a.e.ready[i] = underWay
 		if a.e.timeline != nil {
 			a.e.sentAt[i], a.e.begun[i] = end, end
 		}
 		a.started(i, begin)
-		if a.e.leavesEnd(op) {
+		if leaves {
 			a.totals.open++
 		} else {
 			a.ended(i, end)
@@ -244,6 +247,9 @@ func (a *Actor) start(i uint32) {
 			a.hand(i, end)
 		} else {
 			a.own(end, opHand, i)
+		}
+		if !leaves {
+			a.e.p.Drop(i)
 		}
 	case op.Flags&IsRecv != 0:
 		a.totals.open++
@@ -255,10 +261,12 @@ func (a *Actor) start(i uint32) {
 	case op.Size == 0: // a calc of length 0 only joins dependencies and occupies no stream
 		a.started(i, a.now)
 		a.ended(i, a.now)
+		a.e.p.Drop(i)
 	default:
 		begin, end := a.occupy(i, op, workSpan(op), op.Size)
 		a.started(i, begin)
 		a.ended(i, end)
+		a.e.p.Drop(i)
 	}
 }
 
@@ -330,6 +338,9 @@ func (a *Actor) ended(i uint32, t uint64) {
 	a.rank.finish = max(a.rank.finish, t)
 	a.dependents = a.e.p.AppendDependents(a.dependents[:0], i)
 	a.release(a.dependents, t, afterEnd|lead(i))
+	if a.e.p.windows != nil {
+		a.err = cmp.Or(a.err, a.e.p.windows.err)
+	}
 }
 
 // release reports the event by, at time t, to ops that wait for it.
@@ -416,6 +427,7 @@ func (a *Actor) Sent(m uint32, t uint64) {
 		a.span(m, op, WaitSpan, min(a.e.sentAt[m], t), t)
 	}
 	a.ended(m, t)
+	a.e.p.Drop(m)
 }
 
 // Deliver reports to the engine, at the receiver, that message m entered the network at time sent and that its last
@@ -465,4 +477,6 @@ func (a *Actor) receive(i uint32) {
 	a.totals.open--
 	op.Flags |= hasEnded
 	a.ended(i, end)
+	a.e.p.Drop(i)
+	a.e.p.Drop(m)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -29,6 +30,11 @@ type CompileOptions struct {
 	// errors.
 	HighLevel bool
 
+	// Windows says that the replay loop supports programs whose ops are not all in memory; see [Program.Windowed].
+	Windows bool
+	// Explain prints that the program is one of these; nil: discard.
+	Explain func(message string, args ...any)
+
 	Context context.Context // ends the compilation early; see [Interrupted]. nil: no limit
 }
 
@@ -49,7 +55,7 @@ const rankBytes = 4 + int64(unsafe.Sizeof([]uint16{})+unsafe.Sizeof(rankFacts{})
 // Compile compiles a trace into a program. It reads and compiles batches of ranks in parallel. It returns a
 // [*NotCompiledError] for a calc with flops only; without HighLevel, for a coll, mem or io op, which must be lowered
 // first; for a peer that does not exist; and if the ranks of a communicator disagree on a collective. It also fails for
-// a trace with more than MaxOps ops. References within the trace must be in range (dag.Rank.CheckReferences).
+// a trace with more than MaxOps ops, unless that is replayed in windows. References within the trace must be in range (dag.Rank.CheckReferences).
 func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	if o.Unit == 0 {
 		o.Unit = dag.Picosecond
@@ -59,26 +65,32 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return nil, err
 	}
 	batches, ranks, comms := h.Batches, h.Ranks, h.Comms
-	firstOps, err := layOut(batches)
-	if err != nil {
-		return nil, err
-	}
+	firstOps := layOut(batches)
 	numOps := firstOps[len(batches)]
-	err = memory.Check(o.Context, "ops of the simulation", int64(unsafe.Sizeof(Op{})), numOps)
-	if err == nil {
-		err = memory.Check(o.Context, "ranks of the simulation", rankBytes, int64(ranks))
-	}
-	if err != nil {
+	windowed := o.wantsWindows(h, numOps)
+	if err := o.check(numOps, int64(ranks), windowed); err != nil {
 		return nil, err
 	}
 	p := &Program{
-		Ops:        cpu.InHugePages(make([]Op, numOps)),
-		Start:      make([]uint32, ranks+1),
-		Unit:       o.Unit,
-		Plain:      true,
-		dependents: make([][]uint16, ranks),
-		tags:       newTagTable(),
-		ranks:      make([]rankFacts, ranks),
+		Start: make([]uint32, ranks+1),
+		Unit:  o.Unit,
+		Plain: true,
+		tags:  newTagTable(),
+		ranks: make([]rankFacts, ranks),
+	}
+	if windowed {
+		w, err := newWindows(o.Context, h, firstOps)
+		if err != nil {
+			return nil, err
+		}
+		p.windows = w
+		defer func() {
+			if p.Ops == nil { // the compilation failed
+				p.Close()
+			}
+		}()
+	} else {
+		p.Ops, p.dependents = cpu.InHugePages(make([]Op, numOps)), make([][]uint16, ranks)
 	}
 	if o.DenseStreams {
 		p.streams = make([][]int32, ranks)
@@ -96,6 +108,9 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	newCompiler := func() *rankCompiler {
 		c := &rankCompiler{
 			p: p, o: o, makeStarts: &starts, tags: tagCache{table: p.tags}, comms: len(comms), release: release,
+		}
+		if p.windows != nil {
+			c.chunks = p.windows.file.newWriter(ranks)
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -115,6 +130,9 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	p.Start[ranks] = uint32(numOps)
 	for _, c := range compilers {
 		p.add(&c.totals)
+	}
+	if windowed {
+		return p, p.openWindows(compilers, o.Explain)
 	}
 	if err := p.linkCollectives(comms); err != nil {
 		return nil, err
@@ -160,15 +178,29 @@ func inBatches(ctx context.Context, t dag.Source, batches []dag.Batch, readers i
 }
 
 // layOut returns the number of the first op of each batch, and at the end the number of ops.
-func layOut(batches []dag.Batch) ([]int64, error) {
+func layOut(batches []dag.Batch) []int64 {
 	first := make([]int64, len(batches)+1)
 	for k, b := range batches {
 		first[k+1] = first[k] + b.Ops
 	}
-	if n := first[len(batches)]; n > MaxOps {
-		return nil, fmt.Errorf("the trace has %d ops, expected at most %d", n, int64(MaxOps))
+	return first
+}
+
+// check checks the size of a program.
+func (o *CompileOptions) check(ops, ranks int64, windowed bool) error {
+	most := int64(MaxOps)
+	if windowed {
+		most = MaxWindowedOps
 	}
-	return first, nil
+	if ops > most {
+		return fmt.Errorf("the trace has %d ops, expected at most %d", ops, most)
+	}
+	if !windowed {
+		if err := memory.Check(o.Context, "ops of the simulation", int64(unsafe.Sizeof(Op{})), ops); err != nil {
+			return err
+		}
+	}
+	return memory.Check(o.Context, "ranks of the simulation", rankBytes, ranks)
 }
 
 // totals are properties of all ops.
@@ -186,6 +218,7 @@ type totals struct {
 	calcs     uint64
 	longest   uint64 // the longest calc
 	largest   uint64 // the largest message
+	released  uint64 // the latest release time in picoseconds
 }
 
 // add adds the totals of one goroutine's ranks to the program.
@@ -201,6 +234,7 @@ func (p *Program) add(t *totals) {
 	p.LargestMessage = max(p.LargestMessage, t.largest)
 	p.LongestCalc = max(p.LongestCalc, t.longest)
 	p.CalcTime = addUp(p.CalcTime, t.calcs)
+	p.latestRelease = max(p.latestRelease, t.released)
 	p.anyStarts = p.anyStarts || t.starts
 }
 
@@ -223,6 +257,10 @@ type rankCompiler struct {
 	cursor     cursor
 
 	release func() []uint64 // creates Program.release
+
+	chunks     *chunkWriter // writes compiled ranks to the file of a program in windows; otherwise nil
+	ownRelease []uint64     // with chunks: release times of the rank
+	ownStarts  startDependents
 
 	words   []uint16 // encoded dependents of the ranks since the last storeDependents
 	encoded []rankWords
@@ -273,8 +311,14 @@ func (c *batchCompiler) compile(ranks []*dag.Rank, b dag.Batch, at, end int64) e
 		for i := len(ranks) * k / n; i < len(ranks)*(k+1)/n; i++ {
 			first := c.first[i]
 			w.r, w.rank, w.base = ranks[i], b.First+i, uint32(first)
-			w.ops = c.p.Ops[first : first+int64(ranks[i].Len())]
 			c.p.Start[w.rank] = w.base
+			if w.chunks != nil {
+				if err := w.compileChunks(); err != nil {
+					return err
+				}
+				continue
+			}
+			w.ops = c.p.Ops[first : first+int64(ranks[i].Len())]
 			if err := w.compile(); err != nil {
 				return err
 			}
@@ -327,9 +371,10 @@ func (c *rankCompiler) compile() error {
 	c.participate()
 	if len(c.r.Release) > 0 {
 		c.totals.releases = true
-		release := c.release()[c.base:]
+		release := c.releaseTimes()
 		for i, t := range c.r.Release {
 			release[i] = uint64(t)
+			c.totals.released = max(c.totals.released, uint64(t))
 		}
 	}
 	if c.p.streams != nil {
@@ -538,8 +583,7 @@ func (c *rankCompiler) fail(i int, why string) error {
 
 func (c *rankCompiler) startDependents() {
 	d := c.r.StartDependents()
-	c.makeStarts.Do(func() { c.p.starts = make([]startDependents, c.p.Ranks()) })
-	s := &c.p.starts[c.rank]
+	s := c.startsOfRank()
 	*s = startDependents{end: d.End, ops: make([]uint32, len(d.Op))}
 	for k, op := range d.Op {
 		s.ops[k] = c.base + uint32(op)
@@ -560,6 +604,25 @@ func (c *rankCompiler) roots() {
 	}
 }
 
+// startsOfRank returns where the start dependents of the rank belong.
+func (c *rankCompiler) startsOfRank() *startDependents {
+	if c.chunks != nil {
+		return &c.ownStarts
+	}
+	c.makeStarts.Do(func() { c.p.starts = make([]startDependents, c.p.Ranks()) })
+	return &c.p.starts[c.rank]
+}
+
+// releaseTimes returns where the release times of the rank's ops belong; they are 0.
+func (c *rankCompiler) releaseTimes() []uint64 {
+	if c.chunks == nil {
+		return c.release()[c.base:]
+	}
+	c.ownRelease = slices.Grow(c.ownRelease[:0], len(c.ops))[:len(c.ops)]
+	clear(c.ownRelease)
+	return c.ownRelease
+}
+
 // facts collects the properties of a tile that replays need before they start.
 func (c *rankCompiler) facts(ops []Op) {
 	f, t := &c.p.ranks[c.rank], &c.totals
@@ -577,6 +640,7 @@ func (c *rankCompiler) facts(ops []Op) {
 			t.largest = max(t.largest, op.Size)
 			f.wildcards = f.wildcards || op.Flags&(AnySource|AnyTag) != 0
 		default:
+			f.calcs += op.Size
 			t.calcs = addUp(t.calcs, op.Size)
 			t.longest = max(t.longest, op.Size)
 		}

@@ -17,6 +17,9 @@ func (p *Program) AppendDependents(list []uint32, i uint32) []uint32 {
 	if op.first == NoOp {
 		return list
 	}
+	if p.windows != nil {
+		return p.windows.appendDependents(p, list, i)
+	}
 	words := p.dependents[op.Rank][op.first:]
 	for k := 0; ; k++ {
 		word := words[k]
@@ -38,6 +41,9 @@ func (p *Program) Release(ready []uint32, i uint32, skipped uint8) []uint32 {
 	op := &p.Ops[i]
 	if op.first == NoOp {
 		return ready
+	}
+	if p.windows != nil {
+		return p.windows.releaseDependents(p, ready, i, skipped)
 	}
 	words := p.dependents[op.Rank][op.first:]
 	for k := 0; ; k++ {

@@ -107,10 +107,14 @@ type Engine struct {
 }
 
 // NewEngine returns an engine that runs p over the network on at most the given number of threads. With a timeline or
-// without lookahead, it uses one thread. It returns an error if p has no dense streams.
+// without lookahead, it uses one thread, as in windows. It returns an error if p has no dense streams, or for a timeline
+// in windows.
 func NewEngine(p *Program, host Host, network Network, timeline Timeline, threads int) (*Engine, error) {
 	if p.streams == nil {
 		return nil, errors.New("the engine needs a program with dense streams")
+	}
+	if timeline != nil && p.Windowed() {
+		return nil, ErrWindowedTimeline
 	}
 	if host.Receiving == nil {
 		host.Receiving = host.Busy
@@ -119,14 +123,14 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), busy: busy,
 		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()), ready: p.ReleaseTimes(),
 	}
-	if timeline != nil || network.Lookahead() == 0 {
+	if timeline != nil || network.Lookahead() == 0 || p.Windowed() {
 		e.threads = 1
 	}
 	if timeline != nil {
 		e.sentAt, e.begun = make([]uint64, p.NumOps()), make([]uint64, p.NumOps())
 	}
 	if !network.Ordered() {
-		e.number = make([]uint32, p.NumOps())
+		e.number = make([]uint32, len(p.Ops))
 	}
 	for r := range e.ranks {
 		streams := 0
@@ -189,15 +193,14 @@ func (e *Engine) Run() (*Outcome, error) {
 // unended returns, in ascending order, the sends and receives that started and did not end.
 func (e *Engine) unended() []uint32 {
 	var ops []uint32
-	for i := range e.p.Ops {
-		op := &e.p.Ops[i]
+	e.p.EachInMemory(func(i uint32, op *Op) {
 		switch {
 		case op.Flags&(hasRun|hasEnded) != hasRun || !op.IsMessage():
 		case op.Flags&IsRecv != 0 || e.leavesEnd(op):
-			ops = append(ops, uint32(i))
+			ops = append(ops, i)
 		}
-	}
-	return ops
+	})
+	return e.p.Numbers(ops)
 }
 
 // leavesEnd reports whether the network determines the end of a send.

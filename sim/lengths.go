@@ -46,6 +46,10 @@ func (p *Program) WarnShortReceives(e *Env) {
 	if e == nil || e.Warn == nil {
 		return
 	}
+	if p.windows != nil {
+		p.warnShortReceivesInWindows(e)
+		return
+	}
 	wild := slices.ContainsFunc(p.ranks, func(f rankFacts) bool { return f.wildcards })
 	sums := par.ForWith(p.Ranks(), func() *uint64 { return new(uint64) }, func(sum *uint64, rank int) {
 		*sum += p.sumLengths(rank, wild)
@@ -59,10 +63,25 @@ func (p *Program) WarnShortReceives(e *Env) {
 	}
 	warnShortReceives(e, p.Ranks(), func(add func(m MessageEnd)) {
 		for i := range uint32(len(p.Ops)) {
-			if m, ok := p.messageEnd(i, wild); ok {
+			if m, ok := p.messageEnd(&p.Ops[i], uint32(p.Index(i)), wild); ok {
 				add(m)
 			}
 		}
+	})
+}
+
+// warnShortReceivesInWindows is WarnShortReceives in windows. The sum is known since the compilation.
+func (p *Program) warnShortReceivesInWindows(e *Env) {
+	if p.windows.file.lengths == 0 {
+		return
+	}
+	wild := slices.ContainsFunc(p.ranks, func(f rankFacts) bool { return f.wildcards })
+	warnShortReceives(e, p.Ranks(), func(add func(m MessageEnd)) {
+		p.EachOp(func(op *Op, index uint32) { // an error occurs again in the replay
+			if m, ok := p.messageEnd(op, index, wild); ok {
+				add(m)
+			}
+		})
 	})
 }
 
@@ -84,11 +103,10 @@ func (p *Program) sumLengths(rank int, wild bool) (sum uint64) {
 	return sum
 }
 
-// messageEnd returns an op as the end of a message. It returns false for other ops, for wildcards and, with wild, for
+// messageEnd returns an op with the given index within its rank as the end of a message. It returns false for other ops, for wildcards and, with wild, for
 // messages to ranks with wildcard receives. The tag is that of the program, which includes the communicator.
-func (p *Program) messageEnd(i uint32, wild bool) (MessageEnd, bool) {
-	op := &p.Ops[i]
-	m := MessageEnd{From: op.Rank, To: uint32(op.Peer), Tag: int64(op.Match), Size: op.Size}
+func (p *Program) messageEnd(op *Op, index uint32, wild bool) (MessageEnd, bool) {
+	m := MessageEnd{From: op.Rank, To: uint32(op.Peer), Op: index, Tag: int64(op.Match), Size: op.Size}
 	switch op.Flags & (IsColl | AnySource | AnyTag) {
 	case IsSend:
 		m.Send = true
@@ -100,7 +118,6 @@ func (p *Program) messageEnd(i uint32, wild bool) (MessageEnd, bool) {
 	if wild && p.ranks[m.To].wildcards {
 		return m, false
 	}
-	m.Op = uint32(p.Index(i))
 	return m, true
 }
 

@@ -304,6 +304,7 @@ func UnmatchedOf(matchers []Matcher) (unexpected, posted [][]uint32) {
 		if unexpected == nil {
 			unexpected, posted = make([][]uint32, len(matchers)), make([][]uint32, len(matchers))
 		}
+		messages, receives = matchers[rank].p.Numbers(messages), matchers[rank].p.Numbers(receives)
 		slices.Sort(messages)
 		slices.Sort(receives)
 		unexpected[rank], posted[rank] = messages, receives

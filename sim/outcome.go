@@ -10,13 +10,13 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Outcome is the raw outcome of a replay. [Outcome.Result] converts it to a [Result].
+// Outcome is the raw outcome of a replay, with the numbers of ops. [Outcome.Result] converts it to a [Result].
 type Outcome struct {
 	Finish     []uint64 // by rank, in Program.Unit
 	Events     int64
 	Messages   int64
 	Bytes      int64
-	Ran        Set        // ops that started
+	Ran        Set        // ops that started; nil: all
 	Eager      uint64     // sends of at most this many bytes end without their receive, unless listed in Unended
 	Unexpected [][]uint32 // by rank: sends whose messages arrived and matched no receive
 	Posted     [][]uint32 // by rank: posted receives that matched no message
@@ -24,7 +24,7 @@ type Outcome struct {
 	Aborted    string     // reason for an early stop; "" if there was none
 }
 
-// Set is a set of ops of a program.
+// Set is a set of ops of a program, by number.
 type Set []uint64
 
 // newSet returns an empty set for ops 0 to n-1.
@@ -37,8 +37,11 @@ func (s Set) Add(i uint32) {
 	s[i/64] |= 1 << (i % 64)
 }
 
-// Ran returns the set of ops with the given flag; n is their number.
+// Ran returns the set of ops with the given flag; n is their number. In windows, it returns nil for all ops.
 func (p *Program) Ran(n int64, flag uint8) Set {
+	if p.windows != nil {
+		return p.windows.ran(p, n, flag)
+	}
 	s := newSet(p.NumOps())
 	if n == int64(p.NumOps()) { // the usual case; avoids a scan of all ops
 		for i := range s {
@@ -66,9 +69,9 @@ func (s Set) Count() int64 {
 	return int64(n)
 }
 
-// Has reports whether op i is in the set.
+// Has reports whether op i is in the set. A nil set has all ops.
 func (s Set) Has(i uint32) bool {
-	return s[i/64]&(1<<(i%64)) != 0
+	return s == nil || s[i/64]&(1<<(i%64)) != 0
 }
 
 // Result returns the result of the program's replay, without the fields set by the backend.
@@ -84,7 +87,9 @@ func (o *Outcome) Result(p *Program) *Result {
 	if p.SendBytes > math.MaxInt64 { // the replay loop's sum may have wrapped around
 		r.SetBytes(o.sentBytes(p))
 	}
-	r.NeverRun = r.Ops - o.Ran.Count()
+	if o.Ran != nil {
+		r.NeverRun = r.Ops - o.Ran.Count()
+	}
 	r.Unmatched = o.unmatched(p)
 	r.Complete = r.NeverRun == 0 && r.Unmatched == nil && len(o.Unended) == 0 && r.Aborted == ""
 	if !r.Complete {
@@ -97,13 +102,13 @@ func (o *Outcome) Result(p *Program) *Result {
 
 // sentBytes returns the exact bytes of the sends that ran: high * 2^64 + low.
 func (o *Outcome) sentBytes(p *Program) (high, low uint64) {
-	for i := range p.Ops {
-		if op := &p.Ops[i]; op.Flags&IsColl == IsSend && o.Ran.Has(uint32(i)) {
+	p.EachOp(func(op *Op, index uint32) {
+		if op.Flags&IsColl == IsSend && o.Ran.Has(p.Start[op.Rank]+index) {
 			var carry uint64
 			low, carry = bits.Add64(low, op.Size, 0)
 			high += carry
 		}
-	}
+	})
 	return high, low
 }
 
@@ -124,7 +129,7 @@ func (o *Outcome) alone(p *Program) Set {
 func (o *Outcome) underWay(p *Program, alone Set) int64 {
 	n := int64(0)
 	for _, i := range o.Unended {
-		if p.Ops[i].IsMessage() && !alone.Has(i) {
+		if p.op(i).IsMessage() && !alone.Has(i) {
 			n++
 		}
 	}
@@ -136,13 +141,13 @@ func (o *Outcome) unmatched(p *Program) *Unmatched {
 	l := &Unmatched{Unexpected: map[int][][2]int64{}, Receive: map[int][][2]int64{}}
 	for rank, sends := range o.Unexpected {
 		for _, i := range sends {
-			op := &p.Ops[i]
+			op := p.op(i)
 			l.Unexpected[rank] = append(l.Unexpected[rank], [2]int64{int64(op.Rank), p.Tag(op)})
 		}
 	}
 	for rank, recvs := range o.Posted {
 		for _, i := range recvs {
-			op := &p.Ops[i]
+			op := p.op(i)
 			l.Receive[rank] = append(l.Receive[rank], [2]int64{int64(op.Peer), p.Tag(op)})
 		}
 	}
@@ -158,14 +163,16 @@ func (o *Outcome) unmatched(p *Program) *Unmatched {
 func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	var stuck []Stuck
 	add := func(i uint32, waits string) {
-		stuck = append(stuck, Stuck{Rank: int(p.Ops[i].Rank), Op: p.Index(i), Kind: p.Kind(i).String(), Waits: waits})
+		op := p.op(i)
+		stuck = append(stuck, Stuck{Rank: int(op.Rank), Op: int(i - p.Start[op.Rank]), Kind: op.Kind().String(),
+			Waits: waits})
 	}
 	unended := newSet(p.NumOps()) // started, but did not end
 	for i := range uint32(p.NumOps()) {
-		op := &p.Ops[i]
 		if !alone.Has(i) {
 			continue
 		}
+		op := p.op(i)
 		if op.Flags&IsRecv != 0 || op.Size > o.Eager {
 			unended.Add(i)
 		}
@@ -180,7 +187,7 @@ func (o *Outcome) stuck(p *Program, alone Set) []Stuck {
 	listed := make(map[uint32]bool) // instances
 	for _, i := range o.Unended {
 		unended.Add(i)
-		op := &p.Ops[i]
+		op := p.op(i)
 		switch {
 		case len(stuck) == MaxStuck || alone.Has(i):
 		case op.Flags&IsColl == IsSend:
@@ -228,25 +235,21 @@ func (o *Outcome) absent(p *Program, i uint32) string {
 // searches all ops of the rank.
 func (o *Outcome) waitsFor(p *Program, i uint32, unended Set) string {
 	var unmet Unmet
-	rank := p.Ops[i].Rank
+	rank := p.op(i).Rank
 	for on := p.Start[rank]; on < p.Start[rank+1]; on++ {
 		if o.Ran.Has(on) && !unended.Has(on) {
 			continue
 		}
-		for _, dependent := range p.AppendDependents(nil, on) {
-			if dependent == i {
-				unmet.Add("end", fmt.Sprintf("op %d", p.Index(on)), p.Kind(on))
-			}
+		for range p.waitsForEnd(i, on) {
+			unmet.Add("end", fmt.Sprintf("op %d", on-p.Start[rank]), p.op(on).Kind())
 		}
 	}
 	for on := p.Start[rank]; on < p.Start[rank+1]; on++ {
 		if o.Ran.Has(on) {
 			continue
 		}
-		for _, dependent := range p.StartDependents(on) {
-			if dependent == i {
-				unmet.Add("start", fmt.Sprintf("op %d", p.Index(on)), p.Kind(on))
-			}
+		for range p.waitsForStart(i, on) {
+			unmet.Add("start", fmt.Sprintf("op %d", on-p.Start[rank]), p.op(on).Kind())
 		}
 	}
 	return cmp.Or(unmet.String(), "its turn, which the run did not reach")

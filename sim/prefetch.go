@@ -16,6 +16,9 @@ const (
 // PrefetchOps prefetches the ops and dependents that follow op in memory. Replay loops call it for each op that they
 // run: with many ranks, the processor does not detect that each rank is read sequentially.
 func (p *Program) PrefetchOps(op *Op) {
+	if p.windows != nil {
+		return // chunks of ranks are short
+	}
 	// Addresses beyond the arrays are harmless, since a prefetch never faults. They must stay uintptr, since the
 	// garbage collector would follow pointers.
 	cpu.PrefetchLines(uintptr(unsafe.Pointer(op))+opsAhead*unsafe.Sizeof(*op),
@@ -24,7 +27,7 @@ func (p *Program) PrefetchOps(op *Op) {
 
 // PrefetchDependents prefetches the first dependents of op i.
 func (p *Program) PrefetchDependents(i uint32, op *Op) {
-	if op.first != NoOp {
+	if op.first != NoOp && p.windows == nil {
 		near := uintptr(p.dependents[op.Rank][op.first] &^ lastDependent)
 		first := uintptr(unsafe.Pointer(unsafe.SliceData(p.Ops))) + (uintptr(i)+near)*unsafe.Sizeof(*op)
 		cpu.PrefetchLines(first, first+64)

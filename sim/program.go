@@ -51,7 +51,8 @@ const (
 )
 
 // Program is a trace compiled for replay: the ops of all ranks in one array, with dependents instead of dependencies.
-// Ops are numbered through all ranks: those of rank r are Start[r] to Start[r+1]-1.
+// Ops are numbered through all ranks: those of rank r are Start[r] to Start[r+1]-1. In a program that is replayed in
+// windows, see [Program.Windowed], Ops has only some of the ops, at positions that are not their numbers.
 type Program struct {
 	Ops   []Op
 	Start []uint32
@@ -86,6 +87,9 @@ type Program struct {
 	streams    [][]int32 // with DenseStreams, by rank: the trace's stream of each Op.Stream
 
 	participations [][]participation // by rank; nil after compilation
+
+	windows       *opWindows // nil: all ops are in Ops
+	latestRelease uint64     // in picoseconds
 }
 
 // startDependents are the start dependents of a rank's ops.
@@ -98,6 +102,7 @@ type startDependents struct {
 type rankFacts struct {
 	roots       []uint32 // ops without dependencies, in ascending order
 	largestSend uint64   // bytes
+	calcs       uint64   // sum of all calcs, in Program.Unit
 	wildcards   bool     // the rank has receives from any source or of any tag
 }
 
@@ -127,8 +132,7 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 		return first, nil
 	}
 	fromAny := 0 // number of clocks needed by receives from any rank
-	for i := range p.Ops {
-		op := &p.Ops[i]
+	err = p.EachOp(func(op *Op, _ uint32) {
 		n := number(op) + 1
 		first[op.Rank+1] = max(first[op.Rank+1], n)
 		switch {
@@ -138,11 +142,14 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 		default:
 			first[op.Peer+1] = max(first[op.Peer+1], n)
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	for r := range ranks {
 		first[r+1] = first[r] + max(first[r+1], fromAny)
 	}
-	if n := first[ranks]; n > 1<<27+4*p.NumOps() {
+	if n := first[ranks]; n > 1<<27+4*len(p.Ops) {
 		return nil, fmt.Errorf("stream or NIC numbers are too high: they need %d clocks; renumber them from 0", n)
 	}
 	return first, nil
@@ -152,6 +159,10 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 // The copy has its own ops and shares all other data with p.
 func (p *Program) Clone() *Program {
 	c := *p
+	if p.windows != nil {
+		c.open(p.windows.clone())
+		return &c
+	}
 	if spare, is := spareOps.Get().(*[]Op); is && cap(*spare) >= len(p.Ops) {
 		c.Ops = append((*spare)[:0], p.Ops...)
 	} else {
@@ -166,7 +177,7 @@ var spareOps sync.Pool
 
 // Recycle passes the ops of a clone on to later clones. The program and results of its replay must not be used again.
 func (p *Program) Recycle() {
-	if ops := p.Ops; ops != nil {
+	if ops := p.Ops; ops != nil && p.windows == nil {
 		p.Ops = nil
 		spareOps.Put(&ops)
 	}
@@ -177,9 +188,9 @@ func (p *Program) Layout() *Layout {
 	return &Layout{Unit: p.Unit, Start: p.Start}
 }
 
-// NumOps returns the number of ops.
+// NumOps returns the number of ops of the trace.
 func (p *Program) NumOps() int {
-	return len(p.Ops)
+	return int(p.Start[p.Ranks()])
 }
 
 // Ranks returns the number of ranks.
@@ -203,29 +214,45 @@ func (p *Program) Divide(n int) (first []int) {
 
 // Roots returns the ops of a rank without dependencies, in ascending order.
 func (p *Program) Roots(rank int) []uint32 {
+	if p.windows != nil {
+		return p.windows.roots(p, rank)
+	}
 	return p.ranks[rank].roots
 }
 
-// ReleaseTimes returns a new array with the release time of each op in picoseconds.
+// ReleaseTimes returns a new array with the release time of each op in picoseconds. In windows, it has an element for
+// each element of Ops, which is set when the op comes into memory.
 func (p *Program) ReleaseTimes() []uint64 {
 	times := cpu.InHugePages(make([]uint64, len(p.Ops)))
+	if p.windows != nil {
+		p.windows.release = times
+		return times
+	}
 	copy(times, p.release)
 	return times
 }
 
 // LatestRelease returns the latest release time in picoseconds, or 0 if there is none.
 func (p *Program) LatestRelease() uint64 {
-	latest := uint64(0)
-	for _, t := range p.release {
-		latest = max(latest, t)
-	}
-	return latest
+	return p.latestRelease
 }
 
-// StartDependents returns the ops that depend on the start of op i, in order.
+// MostCalcTime returns the largest sum of a rank's calcs, in Unit.
+func (p *Program) MostCalcTime() uint64 {
+	most := uint64(0)
+	for i := range p.ranks {
+		most = max(most, p.ranks[i].calcs)
+	}
+	return most
+}
+
+// StartDependents returns the ops that depend on the start of op i, in order. They are valid until the next call.
 func (p *Program) StartDependents(i uint32) []uint32 {
 	if !p.anyStarts {
 		return nil
+	}
+	if p.windows != nil {
+		return p.windows.startDependents(p, i)
 	}
 	return p.startDependents(i)
 }
@@ -245,12 +272,25 @@ func (p *Program) startDependents(i uint32) []uint32 {
 
 // Index returns the index of op i within its rank.
 func (p *Program) Index(i uint32) int {
-	return int(i - p.Start[p.Ops[i].Rank])
+	return int(p.Number(i) - p.Start[p.Ops[i].Rank])
+}
+
+// Number returns the number of the op at a position of Ops.
+func (p *Program) Number(i uint32) uint32 {
+	if p.windows == nil || i == NoOp {
+		return i
+	}
+	return p.windows.number(p, i)
 }
 
 // Kind returns the kind of op i.
 func (p *Program) Kind(i uint32) dag.Kind {
-	switch op := &p.Ops[i]; op.Flags & IsColl {
+	return p.Ops[i].Kind()
+}
+
+// Kind returns the kind of the op.
+func (op *Op) Kind() dag.Kind {
+	switch op.Flags & IsColl {
 	case IsSend:
 		return dag.Send
 	case IsRecv:

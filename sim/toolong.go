@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -31,13 +32,13 @@ func (p *Program) TooLong(i uint32) error {
 
 // TooLong returns the error about a time that is out of range inside the network: that of the first message in it.
 func (e *Engine) TooLong() error {
-	for i := range e.p.Ops {
-		op := &e.p.Ops[i]
-		if op.Flags&(hasRun|IsColl) == hasRun|IsSend && (e.ready[i] == underWay || e.ready[i] == awaited) {
-			return e.p.TooLong(uint32(i))
+	err := error(nil)
+	e.p.EachInMemory(func(i uint32, op *Op) {
+		if op.Flags&(hasRun|IsColl) == hasRun|IsSend && err == nil && (e.ready[i] == underWay || e.ready[i] == awaited) {
+			err = e.p.TooLong(i)
 		}
-	}
-	return ErrTooLong
+	})
+	return cmp.Or(err, ErrTooLong)
 }
 
 // Overflow is the section "overflow" of a result whose clocks left the range of dag.Time, which happens in models that
@@ -49,14 +50,15 @@ type Overflow struct {
 	Message string `json:"message"`
 }
 
-// AddOverflow adds the section "overflow": that a clock of op wrapped around, or if op is [NoOp], that a rank finishes
-// after 106 days. It adds nothing if neither holds.
+// AddOverflow adds the section "overflow": that a clock of the op of that number wrapped around, or if op is [NoOp],
+// that a rank finishes after 106 days. It adds nothing if neither holds.
 func (r *Result) AddOverflow(p *Program, op uint32) {
 	o := Overflow{Op: -1}
 	if op != NoOp {
-		o = Overflow{Rank: int(p.Ops[op].Rank), Op: p.Index(op), Wrapped: true}
+		of := p.op(op)
+		o = Overflow{Rank: int(of.Rank), Op: int(op - p.Start[of.Rank]), Wrapped: true}
 		o.Message = fmt.Sprintf("rank %d op %d (%v): a clock wrapped around at 2^64 ns, as in the reproduced "+
-			"simulator; times are its numbers, not durations", o.Rank, o.Op, p.Kind(op))
+			"simulator; times are its numbers, not durations", o.Rank, o.Op, of.Kind())
 	} else {
 		for o.Rank < len(r.Finish) && r.Finish[o.Rank].InRange() {
 			o.Rank++

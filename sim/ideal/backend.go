@@ -52,7 +52,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if b.replay {
 		run = recorded{s}
 	}
-	r, err := newReplay(env.OrEmpty().Context, run)
+	env = env.OrEmpty()
+	r, err := newReplay(env.Context, run, !b.ops, env.Explain)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +75,9 @@ func (r *reported) Clone() sim.Replay {
 func (r *reported) Recycle() { r.replay.program.Recycle() }
 
 func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
+	if o.Timeline != nil && r.replay.program.Windowed() {
+		return nil, sim.ErrWindowedTimeline
+	}
 	result, err := r.replay.Run(Options{Context: o.Context, Progress: o.Progress})
 	if err != nil {
 		return nil, err
@@ -82,7 +86,12 @@ func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
 	if o.Timeline != nil {
 		times.report(o.Timeline)
 	}
-	result.Path = times.CriticalPath().report()
+	if result.Path = times.CriticalPath().report(); times.history != nil {
+		err = errors.Join(times.history.err, times.history.close())
+	}
+	if err != nil {
+		return nil, err
+	}
 	result.Add(result.Path.Section(o.Path))
 	if r.b.ops {
 		table := &opTable{r.source, times}

@@ -15,11 +15,12 @@ import (
 // If ranks behave alike, very many ops start at the same time. Therefore the ops of a time form an unordered list,
 // linked through Op.Link, and the queue contains only the lists. A time may have several lists.
 type eventQueue struct {
+	p       *sim.Program
 	ops     []sim.Op
 	ready   []uint64 // by op: its start
 	now     uint64
-	current opSet       // ops that start now
-	later   event.Queue // lists; the key is twice the number of the first op, plus isRoot
+	current opSet       // ops that start now, by Program.Order
+	later   event.Queue // lists; the key is twice the position of the first op, plus isRoot
 	lists   [1 << 8]list
 
 	// By rank: ops without dependencies that are not queued yet, by start. Only one per rank needs to be queued.
@@ -36,14 +37,15 @@ type list struct {
 const isRoot = 1
 
 func newEventQueue(p *sim.Program, ready []uint64) eventQueue {
-	return eventQueue{ops: p.Ops, ready: ready, current: newOpSet(p.NumOps()), roots: make([][]uint32, p.Ranks())}
+	return eventQueue{p: p, ops: p.Ops, ready: ready, current: newOpSet(p.Orders()),
+		roots: make([][]uint32, p.Ranks())}
 }
 
 // add adds an op. Its start must not be before now.
 func (q *eventQueue) add(i uint32) {
 	t := q.ready[i]
 	if t == q.now {
-		q.current.add(i)
+		q.current.add(q.p.Order(i))
 		return
 	}
 	l := &q.lists[t*0x9e3779b97f4a7c15>>(64-8)]
@@ -72,7 +74,7 @@ func (q *eventQueue) addRoots(rank uint32, ops []uint32) {
 func (q *eventQueue) nextRoots(rank uint32) {
 	roots := q.roots[rank]
 	for len(roots) > 0 && q.ready[roots[0]] == q.now {
-		q.current.add(roots[0])
+		q.current.add(q.p.Order(roots[0]))
 		roots = roots[1:]
 	}
 	if len(roots) > 0 {
@@ -87,7 +89,7 @@ func (q *eventQueue) take() (i uint32, ok bool) {
 	if q.current.empty() && !q.advance() {
 		return 0, false
 	}
-	return q.current.takeFirst(), true
+	return q.p.At(q.current.takeFirst())
 }
 
 // advance advances to the next time and reports whether there is one.
@@ -100,12 +102,12 @@ func (q *eventQueue) advance() bool {
 		ev := q.later.Pop()
 		i := uint32(ev.Key >> 1)
 		if ev.Key&isRoot != 0 {
-			q.current.add(i)
+			q.current.add(q.p.Order(i))
 			q.nextRoots(q.ops[i].Rank)
 			continue
 		}
 		for i != sim.NoOp {
-			q.current.add(i)
+			q.current.add(q.p.Order(i))
 			i = q.ops[i].Link()
 		}
 	}

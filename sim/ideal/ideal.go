@@ -29,11 +29,13 @@ type Replay struct {
 
 // Compile compiles a trace, including collectives; see [sim.Compile].
 func Compile(t dag.Source) (*Replay, error) {
-	return newReplay(context.Background(), t)
+	return newReplay(context.Background(), t, false, nil)
 }
 
-func newReplay(ctx context.Context, t dag.Source) (*Replay, error) {
-	p, err := sim.Compile(t, sim.CompileOptions{HighLevel: true, Context: ctx})
+// newReplay compiles a trace. With windows, its ops need not all fit into memory; then explain says so, and the
+// timeline of the replay has the critical path only.
+func newReplay(ctx context.Context, t dag.Source, windows bool, explain func(string, ...any)) (*Replay, error) {
+	p, err := sim.Compile(t, sim.CompileOptions{HighLevel: true, Context: ctx, Windows: windows, Explain: explain})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,8 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 	result := out.Result(r.program)
 	result.Finished(started)
 	result.Backend = Backend.Name
-	r.timeline = &Timeline{Result: result, program: r.program, ready: run.ready, cause: run.cause}
+	r.timeline = &Timeline{Result: result, program: r.program, ready: run.ready, cause: run.cause, lastEnd: run.last,
+		history: run.history}
 	return result, nil
 }
 

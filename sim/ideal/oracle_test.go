@@ -201,6 +201,8 @@ func (o *oracle) makespan() dag.Time {
 // wild selects features of random traces besides exact sends and receives.
 type wild struct {
 	wildcards, startDeps, forward, high, unmatched bool
+
+	long bool // more ops, of which nearly all wait for an op shortly before
 }
 
 // randomTrace returns a trace of messages and optional collectives, mem and io ops, in which few ops take time, so that
@@ -219,7 +221,11 @@ func randomTrace(random *rand.Rand, w wild) *dag.Trace {
 		op.Stream, op.NIC = random.Int32N(3), random.Int32N(2)
 		r := b.Rank(rank)
 		i := r.Add(op)
-		for range random.IntN(3) {
+		deps := random.IntN(3)
+		if w.long && random.IntN(200) > 0 {
+			deps++
+		}
+		for range deps {
 			if i == 0 {
 				break
 			}
@@ -233,7 +239,11 @@ func randomTrace(random *rand.Rand, w wild) *dag.Trace {
 			r.Requires(i-1, i)
 		}
 	}
-	for n := range 5 + random.IntN(60) {
+	most := 60
+	if w.long {
+		most = 600
+	}
+	for n := range 5 + random.IntN(most) {
 		rank, kind := random.IntN(ranks), random.IntN(10)
 		switch {
 		case kind < 3:

@@ -20,7 +20,7 @@ type Path struct {
 	steps    []step // last op first
 }
 
-// step is an op of a path: twice its number, plus 1 if the path leaves it at its end instead of its start.
+// step is an op of a path: twice its order, plus 1 if the path leaves it at its end instead of its start.
 type step uint32
 
 func (s step) op() uint32  { return uint32(s >> 1) }
@@ -69,10 +69,8 @@ func (t *Timeline) last() uint32 {
 		if finish.Ticks < t.Result.Makespan.Ticks {
 			continue
 		}
-		for i := t.program.Start[rank]; i < t.program.Start[rank+1]; i++ {
-			if t.hasEnded(i) && t.end(i) == t.Makespan() {
-				return i
-			}
+		if i := t.lastEnd[rank]; i != sim.NoOp {
+			return i
 		}
 	}
 	return sim.NoOp
@@ -81,19 +79,21 @@ func (t *Timeline) last() uint32 {
 // entry returns the entry of a step, and the previous step if any.
 func (p *Path) entry(s step) (e Entry, before step) {
 	t, i := p.timeline, s.op()
-	op := &t.program.Ops[i]
-	e = Entry{Rank: int(op.Rank), Op: t.program.Index(i), Kind: t.program.Kind(i), Start: t.start(i), End: t.start(i)}
+	op, state := t.state(i)
+	rank, index := t.program.Locate(i)
+	e = Entry{Rank: int(rank), Op: int(index), Kind: op.Kind(), Start: dag.Time(state.ready), End: dag.Time(state.ready)}
 	if s.ended() {
+		receives := op.Flags&sim.IsRecv != 0
 		e.End = t.end(i)
-		if op.Flags&sim.IsRecv != 0 && e.End > e.Start {
+		if receives && e.End > e.Start {
 			e.Start, e.Lead = e.End, sim.ByMessage
 			if e.Kind == dag.Coll {
 				e.Lead = sim.ByCollective
 			}
-			return e, step(op.Link()) << 1
+			return e, step(state.link) << 1
 		}
 	}
-	switch c := t.cause[i]; {
+	switch c := state.cause; {
 	case c != 0 && c&1 == byStart:
 		e.Lead, before = sim.ByStartDep, step(c.op())<<1
 	case c != 0:

@@ -19,8 +19,8 @@ const (
 // The order of message matching depends only on the times of sends and receives, so only these use the queue. Calcs and
 // collectives run as soon as their start is known, even if it is in the future.
 //
-// After a receive or collective has ended, its Op.Link is the op whose start it waited for: the send of its message, or
-// the last op of the collective that it waited for. The end is the later one of both starts.
+// After a receive or collective has ended, its Op.Link is the op whose start it waited for, by Program.Order: the send of
+// its message, or the last op of the collective that it waited for. The end is the later one of both starts.
 type run struct {
 	p        *sim.Program
 	ops      []sim.Op
@@ -32,6 +32,8 @@ type run struct {
 	partial  []partial // by instance
 	scans    []uint32  // by rank of every scan: its op after the start, otherwise sim.NoOp
 	finish   []uint64  // by rank
+	last     []uint32  // by rank: of the ops that end at finish, the lowest order; sim.NoOp: none
+	history  *history  // nil: all ops are in memory
 
 	dependents []uint32 // scratch space of end
 
@@ -40,12 +42,12 @@ type run struct {
 	err             error
 }
 
-// cause is the dependency that an op waited for last: the number of that op plus 1 and, in the lowest bit, whether it
+// cause is the dependency that an op waited for last: the order of that op plus 1 and, in the lowest bit, whether it
 // waited for the start. It is 0 if the op waited for no op, or longer for its release time.
 type cause uint32
 
-func causedBy(i uint32, byStart cause) cause {
-	return cause(i+1)<<1 | byStart
+func causedBy(order uint32, byStart cause) cause {
+	return cause(order+1)<<1 | byStart
 }
 
 const (
@@ -53,15 +55,18 @@ const (
 	byStart
 )
 
-// op returns the op of the dependency; c must not be 0.
+// op returns the order of the op of the dependency; c must not be 0.
 func (c cause) op() uint32 {
 	return uint32(c>>1) - 1
 }
 
 func newRun(p *sim.Program, o *Options) *run {
 	r := &run{
-		p: p, ops: p.Ops, ready: p.ReleaseTimes(), cause: make([]cause, p.NumOps()),
-		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()),
+		p: p, ops: p.Ops, ready: p.ReleaseTimes(), cause: make([]cause, len(p.Ops)),
+		matchers: make([]sim.Matcher, p.Ranks()), finish: make([]uint64, p.Ranks()), last: make([]uint32, p.Ranks()),
+	}
+	for rank := range r.last {
+		r.last[rank] = sim.NoOp
 	}
 	r.queue = newEventQueue(p, r.ready)
 	r.progress.Func = sim.ProgressUntil(o.Context, o.Progress, func(err error) { r.err = cmp.Or(r.err, err) })
@@ -70,6 +75,14 @@ func newRun(p *sim.Program, o *Options) *run {
 		r.matchers[rank] = sim.NewMatcher(p)
 	}
 	r.beginCollectives()
+	if p.Windowed() {
+		var err error
+		if r.history, err = newHistory(p.Chunks()); err != nil {
+			r.err = cmp.Or(r.err, err)
+			return r
+		}
+		p.OnDrop(func(chunk, first uint32, n int) { r.history.add(r, chunk, first, n) })
+	}
 	return r
 }
 
@@ -84,6 +97,9 @@ func (r *run) run() (*sim.Outcome, error) {
 		}
 		r.communicate(i, &r.ops[i])
 		r.runReady()
+		if r.history != nil {
+			r.err = cmp.Or(r.err, r.p.Failed(), r.history.err)
+		}
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -113,6 +129,7 @@ func (r *run) begin(rank int) {
 	}
 	r.queue.addRoots(uint32(rank), roots)
 	r.runReady()
+	r.err = cmp.Or(r.err, r.p.Failed())
 }
 
 // communicate runs a send or receive.
@@ -131,14 +148,17 @@ func (r *run) communicate(i uint32, op *sim.Op) {
 	if k := r.matchers[op.Peer].Arrive(i, op); k != sim.NoOp {
 		r.receive(k, i, r.ready[i])
 	}
+	r.p.Drop(i)
 }
 
 // receive ends receive i, which matches message m now.
 func (r *run) receive(i, m uint32, now uint64) {
 	op := &r.ops[i]
-	op.SetLink(m)
+	op.SetLink(r.p.Order(m))
 	op.Flags |= ended
 	r.end(i, op, now)
+	r.p.Drop(i)
+	r.p.Drop(m)
 }
 
 // runReady runs the calcs and collectives that are ready, and those that become ready as a result.
@@ -163,6 +183,7 @@ func (r *run) runReady() {
 			return
 		}
 		r.end(i, op, start+op.Size)
+		r.p.Drop(i)
 	}
 }
 
@@ -170,18 +191,19 @@ func (r *run) runReady() {
 func (r *run) start(i uint32, op *sim.Op) {
 	op.Flags |= started
 	if waiting := r.p.StartDependents(i); len(waiting) > 0 {
-		r.release(waiting, r.ready[i], causedBy(i, byStart))
+		r.release(waiting, r.ready[i], causedBy(r.p.Order(i), byStart))
 	}
 	r.progress.Ran()
 }
 
 // end reports the end of op i at time t to its dependents.
 func (r *run) end(i uint32, op *sim.Op, t uint64) {
-	if finish := &r.finish[op.Rank]; t > *finish {
-		*finish = t
+	order := r.p.Order(i)
+	if finish, last := &r.finish[op.Rank], &r.last[op.Rank]; t > *finish || t == *finish && order < *last {
+		*finish, *last = t, order
 	}
 	r.dependents = r.p.AppendDependents(r.dependents[:0], i)
-	r.release(r.dependents, t, causedBy(i, byEnd))
+	r.release(r.dependents, t, causedBy(order, byEnd))
 }
 
 // release marks a dependency of ops as met at time t.
@@ -212,7 +234,7 @@ func (r *run) outcome() *sim.Outcome {
 		Ran: r.p.Ran(r.progress.Ops, started),
 	}
 	out.Unexpected, out.Posted = sim.UnmatchedOf(r.matchers)
-	if r.progress.Ops < int64(len(r.ops)) {
+	if r.progress.Ops < int64(len(r.ops)) && !r.p.Windowed() {
 		for i := range r.ops {
 			if op := &r.ops[i]; op.Flags&sim.IsColl == sim.IsColl && op.Flags&(started|ended) == started {
 				out.Unended = append(out.Unended, uint32(i))

@@ -15,6 +15,18 @@ type Timeline struct {
 	program *sim.Program // its ops in their final state
 	ready   []uint64     // see run
 	cause   []cause
+	lastEnd []uint32 // see run.last
+	history *history // see run
+}
+
+// state returns an op, by order, with its final state.
+func (t *Timeline) state(i uint32) (*sim.Op, opState) {
+	if at, ok := t.program.At(i); ok {
+		op := &t.program.Ops[at]
+		return op, opState{t.ready[at], t.cause[at], op.Link()}
+	}
+	s := t.history.state(t.program, i)
+	return t.program.OpAt(i), s
 }
 
 // Makespan returns the latest end of an op.
@@ -71,19 +83,20 @@ func (t *Timeline) hasEnded(i uint32) bool {
 
 // start returns the start of op i; the op must have started.
 func (t *Timeline) start(i uint32) dag.Time {
-	return dag.Time(t.ready[i])
+	_, s := t.state(i)
+	return dag.Time(s.ready)
 }
 
 // end returns the end of op i; the op must have ended.
 func (t *Timeline) end(i uint32) dag.Time {
-	op := &t.program.Ops[i]
+	op, s := t.state(i)
 	switch {
 	case op.Flags&sim.IsRecv != 0:
-		return dag.Time(max(t.ready[i], t.ready[op.Link()]))
+		return max(dag.Time(s.ready), t.start(s.link))
 	case op.Flags&sim.IsSend != 0:
-		return dag.Time(t.ready[i])
+		return dag.Time(s.ready)
 	}
-	return dag.Time(t.ready[i] + op.Size)
+	return dag.Time(s.ready + op.Size)
 }
 
 // report reports the run to a timeline, receives last.

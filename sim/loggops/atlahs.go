@@ -1,6 +1,7 @@
 package loggops
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -13,12 +14,42 @@ import (
 type atlahs struct {
 	*reference
 	queue      event.StdHeap
-	channel    []uint32 // by send or receive op: number of its (host, source, tag)
+	channel    []uint32 // by send or receive op: number of its (host, source, tag); nil in windows
 	unexpected []sim.List
 	posted     []sim.List
 	from       []uint64 // by op: the latest end of its dependencies
 	arrived    []uint64 // by send op: time at which its message became unexpected
 	hosts      []uint32 // by channel
+
+	// In windows, only channels where something waits have a number.
+	numbers map[atlahsChannel]uint32
+	unused  []uint32
+}
+
+// atlahsChannel identifies the messages that match the same receives. Wildcards are separate sources and tags that no
+// message has.
+type atlahsChannel struct {
+	host   uint32
+	source int32
+	match  uint32
+	anyTag bool
+}
+
+// channelOf returns the channel of an op; ok is false for a calc.
+func channelOf(op *sim.Op) (c atlahsChannel, ok bool) {
+	c = atlahsChannel{match: op.Match, anyTag: op.Flags&sim.AnyTag != 0}
+	if c.anyTag {
+		c.match = 0
+	}
+	switch {
+	case op.Flags&sim.IsSend != 0:
+		c.host, c.source = uint32(op.Peer), int32(op.Rank)
+	case op.Flags&sim.IsRecv != 0:
+		c.host, c.source = op.Rank, op.Peer
+	default:
+		return c, false
+	}
+	return c, true
 }
 
 func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
@@ -26,8 +57,12 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &atlahs{reference: r, from: make([]uint64, p.NumOps()), arrived: make([]uint64, p.NumOps())}
-	s.number()
+	s := &atlahs{reference: r, from: p.ReleaseTimes(), arrived: make([]uint64, len(p.Ops))}
+	if p.Windowed() {
+		s.numbers = make(map[atlahsChannel]uint32)
+	} else {
+		s.number()
+	}
 	for host := range p.Ranks() {
 		for _, i := range s.roots(host) {
 			s.draw(0, i)
@@ -37,6 +72,9 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	g.G = uint64(min(math.Ceil(max(n.GFloat, 0)), 1<<62))
 	s.watched = !clocksAdvance(p, g, r.noise)
 	aborted := ""
+	if err := p.Failed(); err != nil {
+		return nil, err
+	}
 	for handled := 0; len(s.queue) > 0 && aborted == ""; handled++ {
 		if handled%checkEvents == 0 {
 			if err := sim.Interrupted(o.Context); err != nil {
@@ -64,12 +102,17 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 		default:
 			err = s.calc(e, i, op)
 		}
-		if err != nil {
+		if err = cmp.Or(err, p.Failed()); err != nil {
 			return nil, err
 		}
 	}
 	unexpected, posted := make([][]uint32, p.Ranks()), make([][]uint32, p.Ranks())
-	for c, host := range s.hosts {
+	channels, err := s.channels()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range channels {
+		host := s.hosts[c]
 		unexpected[host] = append(unexpected[host], s.list(s.unexpected[c])...)
 		posted[host] = append(posted[host], s.list(s.posted[c])...)
 	}
@@ -78,28 +121,13 @@ func runATLAHS(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 	return result, nil
 }
 
-// number numbers the triples (host, source, tag). Wildcards are separate sources and tags that no message has.
+// number numbers the channels in the order of their first ops.
 func (s *atlahs) number() {
-	type key struct {
-		host   uint32
-		source int32
-		match  uint32
-		anyTag bool
-	}
-	numbers := make(map[key]uint32)
+	numbers := make(map[atlahsChannel]uint32)
 	s.channel = make([]uint32, s.p.NumOps())
 	for i := range s.channel {
-		op := &s.p.Ops[i]
-		k := key{match: op.Match, anyTag: op.Flags&sim.AnyTag != 0}
-		if k.anyTag {
-			k.match = 0
-		}
-		switch {
-		case op.Flags&sim.IsSend != 0:
-			k.host, k.source = uint32(op.Peer), int32(op.Rank)
-		case op.Flags&sim.IsRecv != 0:
-			k.host, k.source = op.Rank, op.Peer
-		default:
+		k, ok := channelOf(&s.p.Ops[i])
+		if !ok {
 			continue
 		}
 		c, known := numbers[k]
@@ -111,6 +139,59 @@ func (s *atlahs) number() {
 		s.channel[i] = c
 	}
 	s.unexpected, s.posted = newLists(len(s.hosts)), newLists(len(s.hosts))
+}
+
+// enter returns the number of the channel of a send or receive.
+func (s *atlahs) enter(i uint32, op *sim.Op) uint32 {
+	if s.numbers == nil {
+		return s.channel[i]
+	}
+	k, _ := channelOf(op)
+	c, known := s.numbers[k]
+	if known {
+		return c
+	}
+	if n := len(s.unused); n > 0 {
+		c, s.unused = s.unused[n-1], s.unused[:n-1]
+		s.hosts[c] = k.host
+	} else {
+		c = uint32(len(s.hosts))
+		s.hosts = append(s.hosts, k.host)
+		s.unexpected, s.posted = append(s.unexpected, sim.NewList()), append(s.posted, sim.NewList())
+	}
+	s.numbers[k] = c
+	return c
+}
+
+// leave takes its number from a channel where nothing waits, in windows.
+func (s *atlahs) leave(c uint32, op *sim.Op) {
+	if s.numbers != nil && s.unexpected[c].Head == sim.NoOp && s.posted[c].Head == sim.NoOp {
+		k, _ := channelOf(op)
+		delete(s.numbers, k)
+		s.unused = append(s.unused, c)
+	}
+}
+
+// channels returns the channels in the order of their first ops. In windows, it looks for those only where something
+// waits.
+func (s *atlahs) channels() (order []uint32, err error) {
+	if s.numbers == nil {
+		for c := range s.hosts {
+			order = append(order, uint32(c))
+		}
+		return order, nil
+	}
+	if len(s.numbers) == 0 {
+		return nil, nil
+	}
+	err = s.p.EachOp(func(op *sim.Op, _ uint32) {
+		k, ok := channelOf(op)
+		if c, waits := s.numbers[k]; waits && ok {
+			order = append(order, c)
+			delete(s.numbers, k)
+		}
+	})
+	return order, err
 }
 
 func (s *atlahs) draw(t uint64, payload uint32) {
@@ -184,6 +265,7 @@ func (s *atlahs) calc(e event.StdEvent, i uint32, op *sim.Op) error {
 	s.ready = s.done(*cpu, s.dependents(i), s.ready)
 	s.flush(s.ready)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
+	s.p.Drop(i)
 	return nil
 }
 
@@ -220,6 +302,9 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 	s.flush(s.ready)
 	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
 	s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, end)
+	if size <= uint64(s.n.S) {
+		s.p.Drop(i)
+	}
 	return nil
 }
 
@@ -228,7 +313,7 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.run(op)
 	s.depart(i, t)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
-	c := s.channel[i]
+	c := s.enter(i, op)
 	m := s.unexpected[c].Head
 	if m == sim.NoOp {
 		s.posted[c].Put(s.p.Ops, i)
@@ -236,6 +321,7 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 		return ""
 	}
 	s.unexpected[c].Take(s.p.Ops)
+	s.leave(c, op)
 	if t < s.arrived[m] {
 		return fmt.Sprintf("rank %d op %d receives at %d ns a message that arrived at %d ns", op.Rank, s.p.Index(i), t,
 			s.arrived[m])
@@ -248,16 +334,21 @@ func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	if size > uint64(s.n.S) {
 		s.releaseSend(end, nic, m, op.Rank, op)
 		s.transfer(m, i, true, t, t, size)
+		if s.waitsForReceive(&s.p.Ops[m]) { // otherwise it has ended before
+			s.p.Drop(m)
+		}
 	}
 	s.ready = s.done(end, s.dependents(i), s.ready)
 	s.flush(s.remote)
 	s.flush(s.ready)
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
+	s.p.Drop(m)
+	s.p.Drop(i)
 	return ""
 }
 
 func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
-	t, host, c := e.Time, uint32(send.Peer), s.channel[m]
+	t, host, c := e.Time, uint32(send.Peer), s.enter(m, send)
 	i := s.posted[c].Head
 	if i == sim.NoOp {
 		s.arrived[m] = t
@@ -276,6 +367,7 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 		s.posted[c].Put(s.p.Ops, i)
 		return nil
 	}
+	s.leave(c, send)
 	noise, err := s.noiseOver(host, t, t+s.n.o)
 	if err != nil {
 		return err
@@ -295,7 +387,18 @@ func (s *atlahs) message(e event.StdEvent, m uint32, send *sim.Op) error {
 	s.transfer(m, i, false, t, t+wire-x*s.n.O, size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+wire-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
+	if size > uint64(s.n.S) {
+		s.p.Drop(m)
+	}
+	s.p.Drop(m)
+	s.p.Drop(i)
 	return nil
+}
+
+// waitsForReceive reports whether a send ends only with its receive.
+func (s *atlahs) waitsForReceive(send *sim.Op) bool {
+	size, _, _ := s.sizes(send)
+	return size > uint64(s.n.S)
 }
 
 // releaseSend ends the rendezvous of send m, which host matched. It advances the sender's clocks of the stream and NIC

@@ -176,18 +176,7 @@ func (b *backend) adviser(p *sim.Program, env *sim.Env) *adviser {
 	perByte, _ := b.params.GPerByte.Float64()
 	bytes := float64(p.SendBytes) * perByte
 	a.transfer = bytes / (bytes + float64(p.Sends)*float64(b.params.L+2*b.params.Overhead+b.params.Gap))
-	a.elapsed = p.LatestRelease()
-	computed := uint64(0)
-	for i := range p.Ops {
-		op := &p.Ops[i]
-		if i > 0 && op.Rank != p.Ops[i-1].Rank {
-			computed = 0
-		}
-		if !op.IsMessage() {
-			computed += op.Size * uint64(p.Unit)
-		}
-		a.elapsed = max(a.elapsed, computed)
-	}
+	a.elapsed = max(p.LatestRelease(), p.MostCalcTime()*uint64(p.Unit))
 	return a
 }
 

@@ -39,7 +39,7 @@ type clockLine struct {
 // newClockLines returns the lines of all hosts, or nil if there are too many.
 func newClockLines(p *sim.Program, c *hostClocks) clockLines {
 	n := (len(c.times) - 2*c.nics*p.Ranks()) * c.nics * waitKinds
-	if n > 1<<20+p.NumOps() {
+	if n > 1<<20+len(p.Ops) {
 		return nil
 	}
 	return make(clockLines, n)

@@ -52,9 +52,11 @@ func Compile(t dag.Source, m Model, warn func(message string, args ...any)) (*Re
 }
 
 func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
-	o := sim.CompileOptions{DenseStreams: true, Context: env.Context}
-	if m != Strict {
-		o = sim.CompileOptions{Unit: dag.Nanosecond, Context: env.Context}
+	o := sim.CompileOptions{Context: env.Context, Windows: true, Explain: env.Explain}
+	if m == Strict {
+		o.DenseStreams = true
+	} else {
+		o.Unit = dag.Nanosecond
 	}
 	p, err := sim.Compile(t, o)
 	if err != nil {
@@ -143,5 +145,5 @@ type outcome struct {
 	sim.Outcome
 	noise   []uint64
 	path    *sim.Path // nil unless it was recorded
-	wrapped uint32    // the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
+	wrapped uint32    // number of the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
 }

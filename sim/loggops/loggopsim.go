@@ -18,6 +18,7 @@ type loggopsim struct {
 	queue    event.Wheel
 	grain    uint       // of the queue
 	prefetch bool       // see prefetchNext
+	windowed bool       // the ops are not all in memory: every event in the queue holds its op
 	shard    *shard     // the shard that this is part of; nil: the replay is not divided
 	lines    clockLines // nil: events return to the queue
 
@@ -33,6 +34,9 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 		return nil, err
 	}
 	s.begin()
+	if err := p.Failed(); err != nil {
+		return nil, err
+	}
 	if o.Threads > 1 && s.divisible() {
 		err = s.replayOn(o.Threads)
 	} else {
@@ -62,7 +66,7 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	} else {
 		s.unexpected, s.posted = newLists(p.Ranks()), newLists(p.Ranks())
 	}
-	s.prefetch = p.Ranks() >= prefetchRanks
+	s.prefetch, s.windowed = p.Ranks() >= prefetchRanks, p.Windowed()
 	if clocksAdvance(p, n, r.noise) {
 		s.lines = newClockLines(p, &r.clock)
 	} else {
@@ -117,6 +121,12 @@ func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 		}
 		if err := s.handle(e); err != nil {
 			return false, err
+		}
+		if s.windowed {
+			s.p.Drop(e.Payload() &^ isMessage)
+			if err := s.p.Failed(); err != nil {
+				return false, err
+			}
 		}
 	}
 	return false, nil
@@ -211,6 +221,9 @@ func (s *loggopsim) push(e event.Event) {
 		s.shard.later(e)
 		return
 	}
+	if s.windowed {
+		s.p.Hold(e.Payload() &^ isMessage)
+	}
 	s.queue.Push(e)
 }
 
@@ -294,6 +307,7 @@ func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
 	s.flush(s.ready, false)
 	s.wakeNext(w, e.Time, *cpu)
 	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
+	s.p.Drop(i)
 	return nil
 }
 
@@ -323,6 +337,9 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	s.wakeNext(w, t, max(*cpu, *gs))
 	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
 	s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, busy+noise)
+	if op.Size <= uint64(s.n.S) {
+		s.p.Drop(i)
+	}
 	return nil
 }
 
@@ -335,14 +352,20 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 		s.flush(s.ready, false)
 		return
 	}
-	sender := s.p.Ops[m].Rank
+	send := &s.p.Ops[m]
+	sender := send.Rank
 	if op.Size > uint64(s.n.S) {
 		s.releaseSend(t, m, op.Rank, op)
 		s.transfer(m, i, true, t, t, op.Size)
+		if send.Size > uint64(s.n.S) { // otherwise it has ended before
+			s.p.Drop(m)
+		}
 	}
 	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flushBoth(op.Rank, sender)
 	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
+	s.p.Drop(m)
+	s.p.Drop(i)
 }
 
 // message handles the arrival of the message of send m. It uses the receiving host's clocks of the send's stream and
@@ -378,6 +401,11 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	s.transfer(m, i, false, t, t+x*s.n.G-x*s.n.O, send.Size)
 	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
 	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
+	if send.Size > uint64(s.n.S) {
+		s.p.Drop(m)
+	}
+	s.p.Drop(m)
+	s.p.Drop(i)
 	return nil
 }
 
@@ -459,6 +487,8 @@ func (s *loggopsim) unmatched() (unexpected, posted [][]uint32) {
 	unexpected, posted = make([][]uint32, len(s.matchers)), make([][]uint32, len(s.matchers))
 	for host := range s.matchers {
 		unexpected[host], posted[host] = s.matchers[host].Unmatched()
+		s.p.Numbers(unexpected[host])
+		s.p.Numbers(posted[host])
 	}
 	return unexpected, posted
 }

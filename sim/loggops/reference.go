@@ -27,7 +27,7 @@ type reference struct {
 
 	watched bool   // a clock could wrap around; see watch
 	current uint32 // the op of the current event, if watched
-	wrapped uint32 // the first op whose event made a clock wrap around; sim.NoOp: none
+	wrapped uint32 // number of the first op whose event made a clock wrap around; sim.NoOp: none
 
 	ready  []uint32 // ops of the current host that became ready in the current event
 	remote []uint32 // ops of the event's other host that became ready
@@ -52,6 +52,9 @@ func newReference(p *sim.Program, n nanoseconds, o Options) (*reference, error) 
 		r.noise = o.Noise.noise(ranks)
 	}
 	if o.Timeline != nil {
+		if p.Windowed() {
+			return nil, sim.ErrWindowedTimeline
+		}
 		r.departed = make([]uint64, p.NumOps())
 	}
 	return r, nil
@@ -81,7 +84,7 @@ func newHostClocks(p *sim.Program) (hostClocks, error) {
 	ranks := p.Ranks()
 	c := hostClocks{nics: max(p.NICs, 1)}
 	c.stride = 2*c.nics + max(p.Streams, 1)
-	if n := ranks * c.stride; n <= 1<<20 || n <= p.NumOps() {
+	if n := ranks * c.stride; n <= 1<<20 || n <= len(p.Ops) {
 		c.times = make([]uint64, n)
 		return c, nil
 	}
@@ -182,7 +185,7 @@ func (r *reference) count(latest, t uint64, forward, back int64) {
 // wrap records that a clock wraps around in the current event.
 func (r *reference) wrap() {
 	if r.wrapped == sim.NoOp {
-		r.wrapped = r.current
+		r.wrapped = r.p.Number(r.current)
 	}
 }
 
@@ -280,5 +283,5 @@ func (r *reference) list(l sim.List) []uint32 {
 	for i := l.Head; i != sim.NoOp; i = r.p.Ops[i].Link() {
 		ops = append(ops, i)
 	}
-	return ops
+	return r.p.Numbers(ops)
 }

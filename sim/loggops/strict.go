@@ -39,6 +39,9 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Path && p.Windowed() {
+		return nil, sim.ErrWindowedTimeline
+	}
 	if o.Path {
 		wire.record(engine.RecordPath(), p)
 	}

@@ -1,0 +1,141 @@
+package loggops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/memory"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// opBytes is the part of the limit of memory per op from which a replay has all ops in memory.
+const opBytes = 64
+
+// replayWithin replays a trace within a limit of memory in bytes. It returns the result as JSON and the warnings.
+func replayWithin(t *testing.T, trace *dag.Trace, m Model, o Options, limit int64, windowed bool) (string, error) {
+	t.Helper()
+	var text bytes.Buffer
+	warn := func(message string, args ...any) { text.WriteString(message) }
+	r, err := newReplay(dag.FromTrace(trace), m, &sim.Env{Warn: warn, Context: memory.WithLimit(context.Background(), limit)})
+	if err != nil {
+		return "", err
+	}
+	defer r.program.Close()
+	if r.program.Windowed() != windowed {
+		t.Fatalf("limit %d: windows are %v, expected %v", limit, !windowed, windowed)
+	}
+	r.program.WarnShortReceives(&sim.Env{Warn: warn})
+	result, err := r.Clone().Run(o)
+	if err != nil {
+		return "", err
+	}
+	result.Wall, result.OpsPerS = 0, 0
+	if err := result.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String(), nil
+}
+
+// sameInWindows compares replays in windows of several sizes with that of the whole trace. It returns the number of
+// replays in windows to the end.
+func sameInWindows(t *testing.T, seed uint64, trace *dag.Trace, m Model, o Options) (ended int) {
+	t.Helper()
+	want, wantErr := replayWithin(t, trace, m, o, memory.NoLimit, false)
+	for limit := trace.Ops()*opBytes - 1; limit > int64(len(trace.Ranks))*80+800; limit = limit * 3 / 4 {
+		got, err := replayWithin(t, trace, m, o, limit, true)
+		switch tooMuch := (*memory.Error)(nil); {
+		case errors.As(err, &tooMuch):
+			return ended
+		case (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error():
+			t.Fatalf("seed %d, %s, limit %d: error %v, expected %v", seed, m, limit, err, wantErr)
+		case got != want:
+			t.Fatalf("seed %d, %s, limit %d: result\n%s\nexpected\n%s", seed, m, limit, got, want)
+		}
+		ended++
+	}
+	return ended
+}
+
+// TestWindows compares replays in windows with those of whole traces.
+func TestWindows(t *testing.T) {
+	params := []nanosecondParams{
+		{2500, 1500, 1000, 6, 0, 65535}, {3700, 200, 5, 2, 1, 64}, {10, 10, 10, 0, 0, 1}, {0, 0, 0, 0, 0, 1000},
+		{100, 1, 1, 3, 2, 50},
+	}
+	ended := make(map[Model]int)
+	for seed := range uint64(120) {
+		random := rand.New(rand.NewPCG(seed, 77))
+		p := params[seed%uint64(len(params))]
+		o := Options{Params: inNanoseconds(p.l, p.o, p.g, p.perByte, p.s)}
+		o.Params.OPerByte = inNanoseconds(0, 0, 0, p.oPerByte, 0).GPerByte
+		traces := []*dag.Trace{randomTrace(random, seed%10 == 0), crowded(random, randomCrowd(random)),
+			simultaneous(random), chained(random), chained(random)}
+		for _, trace := range traces {
+			for _, m := range Models {
+				ended[m] += sameInWindows(t, seed, trace, m, o)
+			}
+		}
+	}
+	for _, m := range Models {
+		if t.Logf("%s: %d replays in windows", m, ended[m]); ended[m] < 1000 {
+			t.Errorf("%s: only %d replays in windows ended", m, ended[m])
+		}
+	}
+}
+
+// chained returns a schedule in which nearly every op waits for one of the ops just before it on its rank, so that few
+// ops need be in memory at a time, and some wait for others anywhere before or after.
+func chained(random *rand.Rand) *dag.Trace {
+	ranks := 1 + random.IntN(5)
+	b := dag.NewBuilder(ranks)
+	sizes := []int64{0, 1, 1, 2, 64, 1000, 70000}
+	streams, nics, wild := 1+random.Int32N(2), 1+random.Int32N(2), random.IntN(3) == 0
+	add := func(rank int, op dag.Op) {
+		op.Stream, op.NIC = random.Int32N(streams), random.Int32N(nics)
+		r := b.Rank(rank)
+		i := r.Add(op)
+		if i == 0 || random.IntN(300) == 0 {
+			return
+		}
+		if on := i - 1 - random.IntN(min(i, 4)); random.IntN(10) == 0 {
+			r.RequiresStart(i, on)
+		} else {
+			r.Requires(i, on)
+		}
+		for range random.IntN(3) {
+			r.Requires(i, i-1-random.IntN(min(i, 8)))
+		}
+		if random.IntN(50) == 0 {
+			r.Requires(i, random.IntN(i))
+		}
+	}
+	for range 150 + random.IntN(200) {
+		from, to := random.IntN(ranks), random.IntN(ranks)
+		if random.IntN(3) == 0 {
+			add(from, dag.Op{Duration: dag.Time(random.IntN(4)*random.IntN(1000)) * dag.Nanosecond})
+			continue
+		}
+		send := dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: sizes[random.IntN(len(sizes))], Tag: random.Int64N(2)}
+		recv := dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: send.Bytes, Tag: send.Tag}
+		if random.IntN(40) == 0 {
+			recv.Bytes = sizes[random.IntN(len(sizes))]
+		}
+		if wild && random.IntN(6) == 0 {
+			recv.Peer = dag.AnySource
+		}
+		if wild && random.IntN(6) == 0 {
+			recv.Tag = dag.AnyTag
+		}
+		add(from, send)
+		if random.IntN(400) > 0 {
+			add(to, recv)
+		}
+	}
+	return b.Trace()
+}
+
+type nanosecondParams struct{ l, o, g, perByte, oPerByte, s int64 }
