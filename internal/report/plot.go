@@ -15,7 +15,7 @@ import (
 )
 
 // subject is what a picture is about.
-type subject uint8
+type subject uint16
 
 const (
 	ofRun      subject = 1 << iota // a run of a trace
@@ -26,6 +26,7 @@ const (
 	ofTable                        // a table of numbers
 	ofMatrix                       // node matrices
 	ofTimeline                     // a timeline file
+	ofGPU                          // statistics of a GPU trace
 )
 
 // Feature is a part of the result that a picture needs and that a run has only on request.
@@ -103,6 +104,26 @@ var plots = []plotKind{
 	{name: "jobs", title: "jobs over time", of: ofRun, needs: "several jobs", draw: drawJobs},
 	{name: "gantt", title: "ranks over time, with the critical path", of: ofRun, wants: Spans | CriticalPath,
 		needs: "a run whose ops take time, not a kept result", draw: drawGantt},
+	{name: "ranks", title: "parts of the time of each rank", of: ofGPU, needs: "ops of devices",
+		draw: drawGPU("ranks")},
+	{name: "types", title: "time by the kinds of ops that run", of: ofGPU, needs: "ops of devices",
+		draw: drawGPU("types")},
+	{name: "critical", title: "critical path of each rank by what bounds it", of: ofGPU, needs: "--critical-path",
+		draw: drawGPU("paths")},
+	{name: "path", title: "time on critical paths by name", of: ofGPU, needs: "--critical-path",
+		draw: drawGPU("path_names")},
+	{name: "stragglers", title: "waiting time of other ranks by straggler", of: ofGPU, needs: "collectives that match",
+		draw: drawGPU("stragglers")},
+	{name: "collectives", title: "time of communication by kind, group and size", of: ofGPU, needs: "communication",
+		draw: drawGPU("collectives")},
+	{name: "kernels", title: "kernels with most time", of: ofGPU, needs: "ops of devices",
+		draw: drawGPU("kernels")},
+	{name: "idle", title: "idle time of each stream by reason", of: ofGPU, needs: "ops of devices",
+		draw: drawGPU("idle")},
+	{name: "launches", title: "mean delay of launches by rank", of: ofGPU, needs: "ops of devices",
+		draw: drawGPU("launches")},
+	{name: "queues", title: "mean length of the queue of each stream", of: ofGPU, needs: "launches",
+		draw: drawGPU("queues")},
 }
 
 // source is what a kind draws from.
@@ -235,7 +256,7 @@ func PlotPage(traces bool) string {
 	of, example := ofRun|ofSweep|ofLoad|ofSeveral, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
 		"  simulate --sweep 'L=1us..10us:10' --plot sweep.pdf --plot-log x --plot-data sweep.csv x.parquet"
 	if traces {
-		of, example = ofTrace|ofTable|ofTimeline, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
+		of, example = ofTrace|ofTable|ofTimeline|ofGPU, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
 			"  tracecat --plot bars=times.svg times.csv\n\n"+
 			"bars and lines draw a CSV file instead of a trace. It has a line of headings, which name the axes, and "+
 			"the "+
@@ -256,7 +277,10 @@ func PlotPage(traces bool) string {
 			if k.flag != "" {
 				with += " with --" + k.flag
 			}
-			fmt.Fprintf(&kinds, "  %-9s  %s; needs %s%s\n", k.name, k.title, k.needs, with)
+			if k.of == ofGPU {
+				with += " with --gpu"
+			}
+			fmt.Fprintf(&kinds, "  %-11s  %s; needs %s%s\n", k.name, k.title, k.needs, with)
 		}
 	}
 	return fmt.Sprintf(`--plot [KIND=]FILE draws a picture of the result. The name of the file selects the format:
@@ -310,6 +334,8 @@ func subjectName(of subject) string {
 		return "node matrices"
 	case ofTimeline:
 		return "a timeline"
+	case ofGPU:
+		return "a GPU trace"
 	}
 	return "a run"
 }

@@ -3,6 +3,7 @@
 package tracecat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats/kineto"
 	"github.com/tracedag/tracedag/formats/kineto/gpustats"
 	"github.com/tracedag/tracedag/internal/cli"
+	"github.com/tracedag/tracedag/internal/report"
 	"github.com/tracedag/tracedag/internal/units"
 )
 
@@ -28,7 +30,8 @@ delays of launches, bandwidths of collectives, stragglers, and the kernels with 
   tracecat --gpu --critical-path --path-part 0:ProfilerStep profiles/
   tracecat --gpu --compat profiles/
 
---critical-path adds the longest path of operators, launches and kernels of each rank, and what bounds it.
+--report writes a page and --plot pictures: kinds ranks, types, critical, path, stragglers, collectives, kernels, idle,
+launches and queues. --critical-path adds the longest path of operators, launches and kernels of each rank, and what bounds it.
 
 --compat prints the figures of HolisticTraceAnalysis (HTA): without the last step, in whole microseconds, and with
 waits of the host as busy time. --json prints times in picoseconds.`
@@ -60,6 +63,11 @@ func (v *view) showGPU(p *cli.Program, name string, read cli.ReadFlags) error {
 		return err
 	}
 	in.DoneReading()
+	if v.outputs.Any() {
+		if err := v.reportGPU(p, cmp.Or(name, in.Name), s); err != nil {
+			return err
+		}
+	}
 	out, err := p.Create("-", false)
 	if err != nil {
 		return err
@@ -77,6 +85,20 @@ func (v *view) showGPU(p *cli.Program, name string, read cli.ReadFlags) error {
 		return err
 	}
 	return out.Commit()
+}
+
+// reportGPU writes the page and the pictures.
+func (v *view) reportGPU(p *cli.Program, name string, s *gpustats.Stats) error {
+	document, err := json.Marshal(struct {
+		Input string           `json:"input"`
+		Ranks int              `json:"rank_count"`
+		GPU   *gpustats.Digest `json:"gpu"`
+	}{name, len(s.Ranks), s.Digest()})
+	if err != nil {
+		return err
+	}
+	v.outputs.Create = func(name string) (report.File, error) { return p.Create(name, false) }
+	return v.outputs.WriteGPU(document)
 }
 
 // writeGPU prints statistics as tables.

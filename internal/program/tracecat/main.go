@@ -175,9 +175,6 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	if err := v.checkReport(p, files); err != nil {
 		return err
 	}
-	if v.gpu && v.outputs.Any() {
-		return cli.Usagef("--gpu prints statistics only: omit --report and --plot")
-	}
 	if v.gpuPath && !v.gpu {
 		return cli.Usagef("--critical-path needs --gpu")
 	}

@@ -86,7 +86,11 @@ func (v *view) checkReport(p *cli.Program, files int) error {
 	if v.outputs.Page == "" {
 		flag, what = "--plot", "picture"
 	}
-	if err := v.outputs.BeginTrace(); err != nil {
+	begin := v.outputs.BeginTrace
+	if v.gpu {
+		begin = v.outputs.BeginGPU
+	}
+	if err := begin(); err != nil {
 		return cli.Usagef("%v", err)
 	}
 	switch {
