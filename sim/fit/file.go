@@ -15,6 +15,8 @@ type File struct {
 	Model      string               `json:"model"`
 	Parameters map[string]Parameter `json:"parameters"`
 	Segments   []FileSegment        `json:"segments"` // ascending, the first from 0
+	Choices    []Choice             `json:"collectives,omitempty"`
+	Collective string               `json:"collective,omitempty"` // the choices as a value of --collective
 	Sources    []Source             `json:"sources,omitempty"`
 	Residuals  []Residual           `json:"residuals,omitempty"`
 	Notes      []string             `json:"notes,omitempty"` // what the tables do not determine
@@ -50,6 +52,19 @@ type Residual struct {
 	Points  int     `json:"points"`
 	Mean    float64 `json:"mean"`
 	Largest float64 `json:"largest"`
+}
+
+// Choice is the algorithm of a collective that predicts measured times best, for a range of sizes.
+type Choice struct {
+	Collective    string  `json:"collective"`
+	Ranks         int     `json:"ranks"`
+	From          int64   `json:"from"` // smallest and largest measured size in bytes, as the table counts them
+	To            int64   `json:"to"`
+	Algorithm     string  `json:"algorithm"`
+	Error         float64 `json:"error"` // relative, the largest of the range
+	RunnerUp      string  `json:"runner_up,omitempty"`
+	RunnerUpError float64 `json:"runner_up_error,omitempty"`
+	None          bool    `json:"none,omitempty"` // the error is too large for the measured algorithm
 }
 
 // add adds the tables as sources.

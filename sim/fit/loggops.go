@@ -15,9 +15,9 @@ type Options struct {
 }
 
 // LogGOPS estimates the parameters of the strict model of the loggops backend. A message of s bytes takes
-// os + L + (s-1) G + or, where os and or are linear in s. It needs ping-pongs; blocking sends (send_call), late receives
-// (recv_late) and late posting (send_late) tell overheads and the largest eager message, and windows the gap g. The file
-// says what the tables do not determine.
+// os + L + (s-1) G + or, where os and or are linear in s. It needs ping-pongs. Blocking sends (send_call), late
+// receives (recv_late) and late posting (send_late) tell overheads and the largest eager message, and windows the
+// gap g. The notes of the file name what the tables do not determine.
 func LogGOPS(tables []*Table, o Options) (*File, error) {
 	rows := Only(tables, PingPong)
 	if len(rows) == 0 {
@@ -99,7 +99,7 @@ func (e *estimate) findEager() {
 		e.file.note("no send waits for its receive up to %d bytes, the largest size of send_late", most)
 		return
 	default:
-		e.eager = cut(most, least) - 1
+		e.eager = Cut(most, least) - 1
 		e.limit = e.eager
 		p.Value, p.Low, p.High = float64(e.eager), float64(most), float64(least-1)
 	}
@@ -217,8 +217,8 @@ func (e *estimate) handshake() {
 	first := e.values[0].latency
 	for i, from := range e.from {
 		if from > e.eager && e.values[i].latency < 2.2*first {
-			e.file.note("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before such "+
-				"a message, which the model would add; S is left unlimited", e.eager)
+			e.file.note("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before "+
+				"such a message, which the model would add; S is left unlimited", e.eager)
 			e.file.unset("S")
 			e.eager = math.MaxInt64
 			return
@@ -385,13 +385,14 @@ func (e *estimate) undetermined(p map[string]Parameter, c costs) {
 func (e *estimate) describe() {
 	switch {
 	case e.send == nil && e.recv == nil:
-		e.file.note("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is assumed, and " +
-			"the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
+		e.file.note("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is assumed, " +
+			"and the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
 	case e.send == nil:
-		e.file.note("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is assumed")
+		e.file.note("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
+			"assumed")
 	case e.recv == nil:
-		e.file.note("or and L are not determined apart: the tables have no times in late receives (recv_late) of eager " +
-			"messages; or = 0 is assumed")
+		e.file.note("or and L are not determined apart: the tables have no times in late receives (recv_late) of " +
+			"eager messages; or = 0 is assumed")
 	}
 	low, high := math.Inf(1), 0.0
 	for _, start := range e.ways[0].Start {
@@ -400,8 +401,8 @@ func (e *estimate) describe() {
 		}
 	}
 	if high > 1.05*low {
-		e.file.note("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of %d "+
-			"paths", low, high, len(e.paths))
+		e.file.note("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of "+
+			"%d paths", low, high, len(e.paths))
 	}
 	e.residuals()
 	e.sharing()
@@ -450,8 +451,8 @@ func (e *estimate) sharing() {
 		}
 	}
 	if at.Test != "" {
-		e.file.note("messages share links: %s of %d bytes between %s takes %.2f times what messages without contention "+
-			"take; the loggops backend has no contention inside the network, use flow or packet", at.Test, at.Bytes,
-			at.Where, worst)
+		e.file.note("messages share links: %s of %d bytes between %s takes %.2f times what messages without "+
+			"contention take; the loggops backend has no contention inside the network, use flow or packet", at.Test,
+			at.Bytes, at.Where, worst)
 	}
 }

@@ -41,10 +41,37 @@ func (f *File) WriteTable(w io.Writer) error {
 		}
 		table = append(table, row)
 	}
-	_, err := fmt.Fprintln(w)
+	fmt.Fprintln(w)
 	sim.PrintColumns(w, table)
+	return f.writeChoices(w)
+}
+
+// writeChoices prints the algorithms of collectives.
+func (f *File) writeChoices(w io.Writer) (err error) {
+	if len(f.Choices) == 0 {
+		return nil
+	}
+	table := [][]string{{"collective", "ranks", "bytes", "algorithm", "error", "runner-up", "error"}}
+	for _, c := range f.Choices {
+		row := []string{c.Collective, strconv.Itoa(c.Ranks), fmt.Sprintf("%d..%d", c.From, c.To), c.Algorithm,
+			percent(c.Error), c.RunnerUp, percent(c.RunnerUpError)}
+		if c.None {
+			row[3] = "none (" + c.Algorithm + ")"
+		}
+		if c.RunnerUp == "" {
+			row[6] = ""
+		}
+		table = append(table, row)
+	}
+	fmt.Fprintln(w)
+	sim.PrintColumns(w, table)
+	if f.Collective != "" {
+		_, err = fmt.Fprintf(w, "\n--collective '%s'\n", f.Collective)
+	}
 	return err
 }
+
+func percent(v float64) string { return fmt.Sprintf("%+.2g%%", 100*v) }
 
 // order returns the names of parameters: known ones in the usual order, then others by name.
 func order(parameters map[string]Parameter) (names []string) {

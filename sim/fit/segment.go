@@ -140,9 +140,9 @@ func (s *splitter) join(segments []Segment) []Segment {
 	return segments
 }
 
-// number selects the number of segments by the Bayesian information criterion with the variance of the errors by degrees
-// of freedom: with few sizes per segment, errors vanish because of the number of parameters. A segment has a slope, a
-// start per path and a cut.
+// number selects the number of segments by the Bayesian information criterion with the variance of the errors by
+// degrees of freedom: with few sizes per segment, errors vanish because of the number of parameters. A segment has a
+// slope, a start per path and a cut.
 func (s *splitter) number(d *division) int {
 	n := len(s.points)
 	number, least := 1, math.Inf(1)
@@ -220,16 +220,16 @@ func (s *splitter) segments(d *division, k int) []Segment {
 		}
 		if begin > 0 {
 			seg.CutAfter = s.points[s.first[begin]-1].Bytes
-			seg.From = cut(seg.CutAfter, seg.Least)
+			seg.From = Cut(seg.CutAfter, seg.Least)
 		}
 		segments[k-1], next, end = seg, seg.From, begin
 	}
 	return segments
 }
 
-// cut returns the first size of a segment that begins above low and at most at high: the largest power of two there, or
+// Cut returns the first size of a range that begins above low and at most at high: the largest power of two there, or
 // else the middle.
-func cut(low, high int64) int64 {
+func Cut(low, high int64) int64 {
 	if power := int64(1) << (bits.Len64(uint64(high)) - 1); power > low {
 		return power
 	}

@@ -329,7 +329,7 @@ var (
 
 // ncclTests are the tests by their programs' names.
 var ncclTests = map[string]string{
-	"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reduce_scatter", "broadcast": "bcast",
+	"all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reducescatter", "broadcast": "bcast",
 	"reduce": "reduce", "alltoall": "alltoall", "gather": "gather", "scatter": "scatter", "sendrecv": "sendrecv",
 }
 
@@ -373,7 +373,16 @@ func parseNCCL(p *parser, line string) error {
 		return errors.New("the collective is unknown: expected a line " +
 			`"# Collective test starting: all_reduce_perf" above the numbers`)
 	}
-	return p.row(fields[:len(p.columns)])
+	if err := p.row(fields[:len(p.columns)]); err != nil {
+		return err
+	}
+	switch p.test {
+	case "allgather", "alltoall", "gather", "scatter": // other tools count the block of a rank
+		if p.ranks > 0 {
+			p.table.Rows[len(p.table.Rows)-1].Bytes /= int64(p.ranks)
+		}
+	}
+	return nil
 }
 
 // netgaugeShort is a line that netgauge's pattern one_one prints without -v.

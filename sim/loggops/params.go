@@ -27,8 +27,8 @@ type Params struct {
 	LocalLatency *dag.Time // nil: L
 	LocalPerByte *big.Rat  // picoseconds per byte; nil: GPerByte
 
-	// Segments replace L, Overhead, GPerByte and OPerByte by values that depend on the size of the message, strict only;
-	// nil: none.
+	// Segments replace L, Overhead, GPerByte and OPerByte by values that depend on the size of the message, strict
+	// only; nil: none.
 	Segments []Segment
 }
 

@@ -124,15 +124,15 @@ func readParams(name string) (Params, error) {
 	if err != nil {
 		return Params{}, fmt.Errorf("%s: %w", name, err)
 	}
-	p, err := fromFile(f)
+	p, err := FromFile(f)
 	if err != nil {
 		return Params{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
 }
 
-// fromFile returns the parameters of a file. What the file lacks is 0, and S unlimited.
-func fromFile(f *fit.File) (Params, error) {
+// FromFile returns the parameters of a parameter file of the strict model. What the file lacks is 0, and S unlimited.
+func FromFile(f *fit.File) (Params, error) {
 	if f.Backend != "loggops" || f.Model != string(Strict) {
 		return Params{}, fmt.Errorf("expected parameters of backend loggops, model strict, found backend %q, model %q",
 			f.Backend, f.Model)
@@ -161,8 +161,8 @@ func fromFile(f *fit.File) (Params, error) {
 			} else if at := rates[name]; at != nil && v.Unit == "s/B" && v.Value < 1e6 {
 				*at = perByteOf(v.Value)
 			} else {
-				return Params{}, fmt.Errorf("segment %d: %q is %g %s, expected L, o_send and o_recv in s, or G, O_send and "+
-					"O_recv in s/B, below 10^6", i+1, name, v.Value, v.Unit)
+				return Params{}, fmt.Errorf("segment %d: %q is %g %s, expected L, o_send and o_recv in s, or G, "+
+					"O_send and O_recv in s/B, below 10^6", i+1, name, v.Value, v.Unit)
 			}
 		}
 		for _, rate := range rates {

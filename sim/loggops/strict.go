@@ -9,8 +9,8 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L, which may depend on the size of the message.
-// With nodes, the node of each rank, the ranks on a node share its NICs.
+// runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L, which may depend on
+// the size of the message. With nodes, the node of each rank, the ranks on a node share its NICs.
 func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if err := o.Params.Check(Strict); err != nil {
 		return nil, err

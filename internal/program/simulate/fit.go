@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/calibrate"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/memory"
@@ -31,7 +32,8 @@ is a ping-pong, one way. Other tests tell the parameters apart: send_call and is
 once).
 
 The result has segments of message size with L, G, o and O, each with its 95 % interval, the residuals, and what the
-tables do not determine. --json prints the parameter file; --seed selects the draws of the intervals.`
+tables do not determine. Times of collectives, with their number of ranks, identify algorithms for --collective. --json
+prints the parameter file; --seed selects the draws of the intervals.`
 
 // register adds the flags.
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
@@ -68,11 +70,11 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		}
 		tables = append(tables, table)
 	}
-	estimate, err := fit.LogGOPS(tables, fit.Options{Seed: uint64(seed)})
+	estimate, err := calibrate.Estimate(p.Context(), tables, calibrate.Options{Seed: uint64(seed), Threads: o.Threads,
+		Version: p.Version})
 	if err != nil {
 		return err
 	}
-	estimate.Version = p.Version
 	if o.fitting.file != "" {
 		if err := write(p, o.fitting.file, estimate.Write); err != nil {
 			return err

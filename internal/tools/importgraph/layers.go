@@ -24,7 +24,8 @@ var layers = []layer{
 		packages: []string{"internal/program/..."}},
 	{row: 3, from: 20, to: 940, name: "internal/cli", about: "program shell: outputs, signals, progress, " +
 		"exit codes, help",
-		packages: []string{"internal/cli/...", "internal/cluster", "internal/dataset", "internal/grid",
+		packages: []string{"internal/calibrate", "internal/cli/...", "internal/cluster", "internal/dataset",
+			"internal/grid",
 			"internal/jobs", "internal/limit", "internal/manual", "internal/provenance", "internal/publish",
 			"internal/results", "internal/runs", "internal/study"}},
 	{row: 4, from: 20, to: 940, name: "formats", about: "front and back ends: Open, Read, Write, one folder per format",

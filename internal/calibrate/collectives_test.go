@@ -1,0 +1,110 @@
+package calibrate
+
+import (
+	"context"
+	"math/big"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	gen "github.com/tracedag/tracedag/dag/gen/collective"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/sim/fit"
+	"github.com/tracedag/tracedag/sim/loggops"
+)
+
+// machine returns the times of ranks on a network with the given latency.
+func machine(latency dag.Time) replayer {
+	return replay(loggops.Params{L: latency, Overhead: 300 * dag.Nanosecond, Gap: 100 * dag.Nanosecond,
+		GPerByte: big.NewRat(100, 1), OPerByte: new(big.Rat), S: 1 << 30})
+}
+
+// TestIdentify: measurements made with an algorithm identify it or one that takes the same time.
+func TestIdentify(t *testing.T) {
+	ctx, time := context.Background(), machine(dag.Microsecond)
+	truth := []struct {
+		kind      dag.Subkind
+		algorithm string
+		sizes     []int64
+	}{
+		{dag.Allreduce, "recdoubling", []int64{8, 1024}}, {dag.Allreduce, "ring", []int64{1 << 20, 16 << 20}},
+		{dag.Alltoall, "bruck", []int64{8, 64}}, {dag.Alltoall, "pairwise", []int64{1 << 16, 1 << 18}},
+		{dag.Bcast, "scatterallgather", []int64{1 << 20, 4 << 20}},
+	}
+	var rows []fit.Measurement
+	for _, tr := range truth {
+		for _, size := range tr.sizes {
+			g := group{tr.kind, 16}
+			p := gen.Default()
+			p.Type, p.Size, p.Ranks = tr.kind, g.size(size), g.ranks
+			source, err := gen.NewSource(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trace, err := dag.ReadAll(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			choice, err := collective.ParseChoice(tr.kind.String() + "=" + tr.algorithm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin, err := g.time(ctx, trace, repeated, false, choice, time)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, err := g.time(ctx, trace, repeated, true, choice, time)
+			if err != nil {
+				t.Fatal(err)
+			}
+			longest := 0.0
+			for r := range end {
+				longest = max(longest, end[r]-begin[r])
+			}
+			rows = append(rows, fit.Measurement{Test: tr.kind.String(), Bytes: size, Ranks: 16, Seconds: longest})
+		}
+	}
+	rows = append(rows, fit.Measurement{Test: "allreduce", Bytes: 8, Seconds: 1}, fit.Measurement{Test: fit.PingPong,
+		Bytes: 8, Seconds: 1})
+	found, notes, err := identify(ctx, rows, 2, time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "allreduce=recdoubling:size<1048576,ring;alltoall=bruck:block<65536,pairwise;bcast=scatterallgather"
+	if got := expression(found); got != want {
+		t.Errorf("%s, expected %s: %+v", got, want, found)
+	}
+	if len(notes) != 1 || notes[0] != "1 measurements of allreduce without a number of ranks are not used" {
+		t.Errorf("notes %q", notes)
+	}
+	for _, c := range found {
+		if c.None || c.Error != 0 {
+			t.Errorf("%+v, expected no error", c)
+		}
+	}
+	// On another machine no algorithm fits.
+	found, _, err = identify(ctx, rows[:2], 2, machine(10*dag.Microsecond))
+	if err != nil || len(found) == 0 || !found[0].None || expression(found) != "" {
+		t.Errorf("%+v, %v: expected none of the algorithms", found, err)
+	}
+}
+
+// TestExpression: sizes without an algorithm get that of the next larger size, and ranges have bounds in order.
+func TestExpression(t *testing.T) {
+	choices := []fit.Choice{
+		{Collective: "bcast", Ranks: 8, From: 8, To: 512, Algorithm: "binomial"},
+		{Collective: "bcast", Ranks: 8, From: 2048, To: 8192, Algorithm: "linear", None: true},
+		{Collective: "bcast", Ranks: 8, From: 32768, To: 1 << 20, Algorithm: "binomial"},
+		{Collective: "alltoall", Ranks: 8, From: 8, To: 64, Algorithm: "bruck"},
+		{Collective: "alltoall", Ranks: 8, From: 256, To: 4096, Algorithm: "linear"},
+		{Collective: "alltoall", Ranks: 16, From: 8, To: 4096, Algorithm: "pairwise"},
+	}
+	const want = "bcast=binomial;alltoall=bruck:block<256&ranks<=8&ranks>=8,linear:ranks<=8&ranks>=8," +
+		"pairwise:ranks<=16&ranks>=16"
+	got := expression(choices)
+	if got != want {
+		t.Errorf("%s, expected %s", got, want)
+	}
+	if _, err := collective.ParseChoice(got); err != nil {
+		t.Error(err)
+	}
+}
