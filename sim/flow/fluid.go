@@ -23,6 +23,8 @@ type route struct {
 // the smallest of its links' levels and its bound's, and the level of a link follows from those that its flows have
 // without it. A change of flows changes the levels of their links; these change those of flows, and so on, from the
 // lowest level up: what has a lower level than a change does not depend on it. Only levels that change cost anything.
+// If most flows start or end together, or the changes of a round reach more flows than there are, all levels are
+// computed anew by filling, which visits each flow once per link.
 //
 // Times are in picoseconds since the start of the run. They are not summed: the end of a flow follows from the time of
 // its last change, the bytes that were left then, and its rate.
@@ -35,19 +37,30 @@ type fluid struct {
 	now    float64
 
 	// levels has the level of each link: that of its flows which nothing else limits, in bytes. It is infinite for
-	// links
-	// that are not full.
+	// links that are not full.
 	levels []float64
+	limits []limit // by flow
 
 	pending pendingHeap // links whose level has to be computed
 	round   uint32      // of changes at one time
 	changed []uint32    // flows whose level may have changed in this round
-	limits  []limit     // of the users of a link
-	filling []limit     // those that fill does not know to be lower than the level
+	active  int         // active flows
+	hops    int         // of active flows
+	turns   int         // flows that became active or ended in this round
+	work    int         // users visited in this round
+	others  []other     // levels of the users of a link
+	filling []other     // those that fill does not know to be lower than the level
+	rest    filler
 }
 
-// limit is the level of a user of a link without that link.
+// limit is what limits an active flow.
 type limit struct {
+	level float64 // share times penalty; 0 before the flow is active
+	by    uint32  // link; noLink: the bound
+}
+
+// other is the level of a user of a link without that link.
+type other struct {
 	level float64
 	ratio float64
 }
@@ -59,7 +72,7 @@ type link struct {
 	merged   int32   // number of ports beyond the first
 
 	users   []user  // active flows
-	used    float64 // sum of ratio and level of its users
+	used    float64 // sum of ratio and level of its users, unless the link is full
 	stale   uint32  // changes of used since it was last summed
 	pending float64 // lowest level of a change that its level does not follow yet
 	place   int32   // in pending, from 1; 0: not there
@@ -91,7 +104,6 @@ type stream struct {
 	place   int32   // in the queue; -1: none
 
 	active bool
-	level  float64 // limit of the share times penalty; 0 before the flow is active
 	round  uint32  // in which its level changed last
 	before float64 // level at the beginning of that round
 }
@@ -131,7 +143,9 @@ func (s *fluid) add(at, bytes float64, d *demand) uint32 {
 	} else {
 		f = uint32(len(s.flows))
 		s.flows = append(s.flows, stream{})
+		s.limits = append(s.limits, limit{})
 	}
+	s.limits[f] = limit{by: noLink}
 	x := &s.flows[f]
 	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, bound: d.route.bound, factor: d.factor,
 		left: bytes, changed: at, place: -1, event: at + d.latency}
@@ -181,17 +195,20 @@ func (s *fluid) enter(f uint32) {
 	x := &s.flows[f]
 	x.active, x.share, x.changed = true, 0, s.now
 	x.at = s.allocate(len(x.route.links))
+	s.active, s.hops, s.turns = s.active+1, s.hops+len(x.at), s.turns+1
 	for hop, i := range x.route.links {
 		l := &s.links[i]
 		x.at[hop] = uint32(len(l.users))
 		l.users = append(l.users, user{f, uint32(hop), x.route.weights[hop] * x.inverse})
 	}
-	s.move(f, 0, s.level(x, noLink), noLink)
+	s.move(f, s.limit(x, noLink), noLink)
 }
 
 // leave removes an active flow.
 func (s *fluid) leave(f uint32) {
 	x := &s.flows[f]
+	level := s.limits[f].level
+	s.active, s.hops, s.turns = s.active-1, s.hops-len(x.at), s.turns+1
 	for hop, i := range x.route.links {
 		l := &s.links[i]
 		at, last := x.at[hop], len(l.users)-1
@@ -200,41 +217,53 @@ func (s *fluid) leave(f uint32) {
 		l.users[at] = moved
 		s.flows[moved.flow].at[moved.hop] = at
 		l.users = l.users[:last]
-		s.use(i, -ratio*x.level)
-		if !math.IsInf(s.levels[i], 1) {
-			s.push(i, x.level)
+		if math.IsInf(s.levels[i], 1) {
+			s.use(i, -ratio*level)
+		} else {
+			s.push(i, level)
 		}
 	}
 	x.active = false
 	s.recycle(x.at)
 }
 
-// level returns the level of a flow without one of its links.
-func (s *fluid) level(x *stream, without uint32) float64 {
-	level := x.bound * x.penalty
+// limit returns what limits a flow without one of its links.
+func (s *fluid) limit(x *stream, without uint32) limit {
+	least := limit{x.bound * x.penalty, noLink}
 	for _, i := range x.route.links {
-		if l := s.levels[i]; l < level && i != without {
-			level = l
+		if l := s.levels[i]; l < least.level && i != without {
+			least = limit{l, i}
 		}
 	}
-	return level
+	return least
+}
+
+// record notes that the level of a flow may have changed in this round.
+func (s *fluid) record(f uint32, x *stream) {
+	if x.round != s.round {
+		x.round, x.before = s.round, s.limits[f].level
+		s.changed = append(s.changed, f)
+	}
 }
 
 // move changes the level of a flow because that of one of its links has changed.
-func (s *fluid) move(f uint32, from, to float64, by uint32) {
+func (s *fluid) move(f uint32, to limit, by uint32) {
 	x := &s.flows[f]
-	if x.round != s.round {
-		x.round, x.before = s.round, x.level
-		s.changed = append(s.changed, f)
-	}
-	x.level = to
+	s.record(f, x)
+	from := s.limits[f].level
+	s.limits[f] = to
+	change, least := (to.level-from)*x.inverse, min(from, to.level)
 	for hop, i := range x.route.links {
-		l := &s.links[i]
-		s.use(i, x.route.weights[hop]*x.inverse*(to-from))
-		if i == by || math.IsInf(s.levels[i], 1) && !l.fat && l.used <= l.capacity*(1-slack) {
-			continue
+		switch {
+		case i == by:
+		case !math.IsInf(s.levels[i], 1): // its use is not needed until it is no longer full
+			s.push(i, least)
+		default:
+			s.use(i, x.route.weights[hop]*change)
+			if l := &s.links[i]; l.fat || l.used > l.capacity*(1-slack) {
+				s.push(i, least)
+			}
 		}
-		s.push(i, min(from, to))
 	}
 }
 
@@ -266,7 +295,7 @@ func (s *fluid) use(i uint32, change float64) {
 	}
 	l.stale, l.used = 0, 0
 	for _, u := range l.users {
-		l.used += u.ratio * s.flows[u.flow].level
+		l.used += u.ratio * s.limits[u.flow].level
 	}
 }
 
@@ -275,15 +304,29 @@ func (s *fluid) settle() {
 	if len(s.pending) == 0 && len(s.changed) == 0 {
 		return
 	}
-	for len(s.pending) > 0 {
+	for most := fillWork * (s.hops + fillHops); len(s.pending) > 0; {
+		if s.work > most || fillTurns*s.turns > s.active && s.active >= fillFlows {
+			s.refill()
+			break
+		}
 		s.update(s.pop())
 	}
 	for _, f := range s.changed {
 		s.apply(f)
 	}
 	s.changed = s.changed[:0]
+	s.turns, s.work = 0, 0
 	s.round++
 }
+
+// All levels are computed anew when one flow in fillTurns has started or ended, from fillFlows flows on, or when the
+// links of a round had fillWork times as many users as all links together.
+const (
+	fillTurns = 8
+	fillFlows = 32
+	fillWork  = 4
+	fillHops  = 1000
+)
 
 // update computes the level of a link.
 func (s *fluid) update(i uint32) {
@@ -291,41 +334,114 @@ func (s *fluid) update(i uint32) {
 	if math.IsInf(s.levels[i], 1) && !l.fat && l.used <= l.capacity*(1-slack) {
 		return
 	}
-	s.limits = s.limits[:0]
+	s.work += len(l.users)
+	if !l.fat && s.shift(i, l) {
+		return
+	}
+	s.others = s.others[:0]
 	sum := 0.0
 	for _, u := range l.users {
-		level := s.level(&s.flows[u.flow], i)
-		sum += u.ratio * level
-		s.limits = append(s.limits, limit{level, u.ratio})
+		x := s.limits[u.flow]
+		if x.by == i {
+			x = s.limit(&s.flows[u.flow], i)
+		}
+		sum += u.ratio * x.level
+		s.others = append(s.others, other{x.level, u.ratio})
 	}
 	old, level := s.levels[i], math.Inf(1)
 	switch {
 	case l.fat:
-		for _, u := range s.limits {
+		for _, u := range s.others {
 			if own := l.capacity / u.ratio; u.level >= own {
 				level = min(level, own)
 			}
 		}
 	case sum > l.capacity:
-		s.filling = append(s.filling[:0], s.limits...)
+		s.filling = append(s.filling[:0], s.others...)
 		level = fill(l.capacity, s.filling)
 	}
-	if level == old || math.Abs(level-old) <= unchanged*min(level, old) {
+	if math.IsInf(level, 1) {
+		l.used, l.stale = sum, 0
+	}
+	if same(level, old) {
 		return
 	}
 	s.levels[i] = level
 	for k := range l.users {
 		f := l.users[k].flow
-		x := &s.flows[f]
-		if to := min(s.limits[k].level, level); math.Abs(to-x.level) > unchanged*x.level {
-			s.move(f, x.level, to, i)
+		x := &s.limits[f]
+		to := limit{level, i}
+		if s.others[k].level < level {
+			if x.by != i {
+				continue
+			}
+			to = s.limit(&s.flows[f], i)
+		}
+		if !same(to.level, x.level) {
+			s.move(f, to, i)
+		} else {
+			x.by = to.by
 		}
 	}
 }
 
+// same reports whether two levels are equal but for rounding.
+func same(a, b float64) bool { return a == b || math.Abs(a-b) <= unchanged*min(a, b) }
+
+// shift updates the level of a full link if it limits the same flows as before: those with its level, which share what
+// the others leave. Otherwise, it returns false.
+func (s *fluid) shift(i uint32, l *link) bool {
+	old, rest, ratio, highest := s.levels[i], l.capacity, 0.0, 0.0
+	for _, u := range l.users {
+		if x := s.limits[u.flow]; x.by == i {
+			ratio += u.ratio
+		} else {
+			rest -= u.ratio * x.level
+			highest = max(highest, x.level)
+		}
+	}
+	if ratio == 0 || rest <= 0 {
+		return false
+	}
+	level := rest / ratio
+	if same(level, old) {
+		return highest <= old*(1+unchanged)
+	}
+	if highest > level {
+		return false
+	}
+	if level > old { // another link or a bound may limit flows now
+		for _, u := range l.users {
+			if s.limits[u.flow].by == i && !s.allows(&s.flows[u.flow], level, i) {
+				return false
+			}
+		}
+	}
+	s.levels[i] = level
+	for _, u := range l.users {
+		if s.limits[u.flow].by == i {
+			s.move(u.flow, limit{level, i}, i)
+		}
+	}
+	return true
+}
+
+// allows reports whether nothing but one of its links limits a flow to less than a level.
+func (s *fluid) allows(x *stream, level float64, without uint32) bool {
+	if x.bound*x.penalty < level {
+		return false
+	}
+	for _, i := range x.route.links {
+		if s.levels[i] < level && i != without {
+			return false
+		}
+	}
+	return true
+}
+
 // fill returns the level at which users with the given limits fill a capacity that is smaller than their sum. It uses
 // the memory of limits.
-func fill(capacity float64, limits []limit) float64 {
+func fill(capacity float64, limits []other) float64 {
 	for {
 		open := 0.0
 		for _, u := range limits {
@@ -350,11 +466,12 @@ func fill(capacity float64, limits []limit) float64 {
 // apply gives a flow the share of its level from now on.
 func (s *fluid) apply(f uint32) {
 	x := &s.flows[f]
-	if !x.active || x.level == x.before {
+	level := s.limits[f].level
+	if !x.active || level == x.before {
 		return
 	}
 	x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
-	x.changed, x.share = s.now, x.level/x.penalty
+	x.changed, x.share = s.now, level/x.penalty
 	x.event = x.changed + x.left/(x.share*x.factor)*psPerSecond
 	s.queue.place(s.flows, f)
 }
