@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -39,6 +41,7 @@ type backend struct {
 
 	modelName string
 	model     model
+	fixed     fixed
 
 	overhead   dag.Time
 	rendezvous int64
@@ -48,7 +51,7 @@ type backend struct {
 	maxFlows     int
 
 	network  *topology.Network // nil: platform
-	platform *platform
+	platform *platform.Platform
 }
 
 func newBackend() *backend {
@@ -90,21 +93,24 @@ func (b *backend) Params() param.Set {
 			Synonym(balanceFlow, "ecmp", "per-flow", "hash").
 			Synonym(balanceSpray, "packet-spray", "packet-spraying", "per-packet"),
 		param.Func("name", "flow-model", "sharing of links: fair (max-min), or cm02, lv08 or smpi as in SimGrid",
-			b.setModel).Default(b.modelName).Among(names...),
+			b.setModel).Default(b.modelName).Among(names...).Alias("network/model"),
 		param.Float(&b.model.latencyFactor, "latency-factor",
 			"multiple of the latency of paths (SimGrid: network/latency-factor)").
-			Between(0, largestFactor).Check(b.replaceLatencies).Default(byModel).Sweep(),
+			Between(0, largestFactor).Check(b.replaceLatencies).Default(byModel).Alias("network/latency-factor").Sweep(),
 		param.Float(&b.model.bandwidthFactor, "bandwidth-factor",
 			"rate of a flow relative to its share of the links (SimGrid: network/bandwidth-factor)").
-			Between(1/largestFactor, largestFactor).Check(b.replaceBandwidths).Default(byModel).Sweep(),
+			Between(1/largestFactor, largestFactor).Check(b.replaceBandwidths).Default(byModel).
+			Alias("network/bandwidth-factor").Sweep(),
 		param.Float(&b.model.weightS, "weight-s",
 			"bytes per rate of each link that lower the weight of a flow like latency (SimGrid: network/weight-S)").
-			Between(0, largestWeight).Default(byModel).Sweep(),
+			Between(0, largestWeight).Check(b.fix(&b.fixed.weight)).Default(byModel).
+			Alias("weight-S", "network/weight-S").Sweep(),
 		param.Size(&b.model.gamma, "tcp-gamma", "window of a flow, which limits its rate to window / (2 latency); "+
-			"0: no limit (SimGrid: network/TCP-gamma)").Default(byModel).Sweep(),
+			"0: no limit (SimGrid: network/TCP-gamma)").Check(b.fix(&b.fixed.gamma)).Default(byModel).
+			Alias("TCP-gamma", "network/TCP-gamma").Sweep(),
 		param.Bool(&b.model.crossTraffic, "cross-traffic",
 			"acknowledgements take 5% of the rate of a flow in the opposite direction (SimGrid: network/crosstraffic)").
-			Default(byModel),
+			Check(b.fix(&b.fixed.crossTraffic)).Default(byModel).Alias("crosstraffic", "network/crosstraffic"),
 		param.TimeIn(&b.overhead, dag.Nanosecond, "o",
 			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.Size(&b.rendezvous, "S", "largest eager message; larger ones wait for their receive").
@@ -143,7 +149,10 @@ func (b *backend) Check(env *sim.Env) (err error) {
 		}
 	}
 	if b.network, b.platform = nil, nil; strings.EqualFold(filepath.Ext(b.topology), ".xml") {
-		b.platform, err = loadPlatform(b.topology)
+		b.platform, err = platform.Load(b.topology)
+		if err == nil {
+			err = b.configure(env)
+		}
 		if b.balance == balanceSpray && !env.IsGiven("balance") {
 			b.balance = balanceFixed
 		}
@@ -168,16 +177,67 @@ func (b *backend) checkBalance() error {
 // size returns the number of hosts.
 func (b *backend) size() int {
 	if b.platform != nil {
-		return len(b.platform.hosts)
+		return len(b.platform.Hosts)
 	}
 	return b.network.Hosts
 }
 
+// fixed are the parameters of the model that the caller has set, which a model leaves.
+type fixed struct {
+	latency, bandwidth, weight, gamma, crossTraffic bool
+}
+
+// fix returns a function that notes that the caller has set a parameter.
+func (b *backend) fix(set *bool) func() error {
+	return func() error { *set = true; return nil }
+}
+
 // setModel selects a model with its parameters.
 func (b *backend) setModel(name string) error {
-	for i := range models {
-		if models[i].name == name {
-			b.modelName, b.model = name, models[i].model
+	before := b.model
+	i := slices.IndexFunc(models, func(m namedModel) bool { return m.name == strings.ToLower(name) })
+	if i < 0 {
+		return fmt.Errorf("expected fair, cm02, lv08 or smpi, found %q", name)
+	}
+	b.modelName, b.model = models[i].name, models[i].model
+	m := &b.model
+	if b.fixed.latency {
+		m.latencyFactor = before.latencyFactor
+		b.replaceLatencies()
+	}
+	if b.fixed.bandwidth {
+		m.bandwidthFactor = before.bandwidthFactor
+		b.replaceBandwidths()
+	}
+	if b.fixed.weight {
+		m.weightS = before.weightS
+	}
+	if b.fixed.gamma {
+		m.gamma = before.gamma
+	}
+	if b.fixed.crossTraffic {
+		m.crossTraffic = before.crossTraffic
+	}
+	return nil
+}
+
+// switches are SimGrid's words for on and off.
+var switches = map[string]string{"yes": "on", "no": "off"}
+
+// configure applies the options network/... of a platform file that the caller has not set.
+func (b *backend) configure(env *sim.Env) error {
+	set := b.Params()
+	for _, name := range slices.Sorted(maps.Keys(b.platform.Settings)) {
+		i := slices.IndexFunc(set, func(p param.Param) bool { return slices.Contains(p.Aliases, name) })
+		if i < 0 || env.IsGiven(set[i].Name) {
+			continue
+		}
+		text := b.platform.Settings[name]
+		if on, is := switches[strings.ToLower(text)]; is && set[i].Name == "cross-traffic" {
+			text = on
+		}
+		if err := set[i].Value.Set(text); err != nil {
+			return fmt.Errorf("%s: option %s: %w", b.topology, name, err)
 		}
 	}
 	return nil
@@ -185,6 +245,7 @@ func (b *backend) setModel(name string) error {
 
 // replaceLatencies replaces the latency factors by size.
 func (b *backend) replaceLatencies() error {
+	b.fixed.latency = true
 	b.model.sizes = slices.Clone(b.model.sizes)
 	for i := range b.model.sizes {
 		b.model.sizes[i].latency = b.model.latencyFactor
@@ -194,6 +255,7 @@ func (b *backend) replaceLatencies() error {
 
 // replaceBandwidths replaces the bandwidth factors by size.
 func (b *backend) replaceBandwidths() error {
+	b.fixed.bandwidth = true
 	b.model.sizes = slices.Clone(b.model.sizes)
 	for i := range b.model.sizes {
 		b.model.sizes[i].bandwidth = b.model.bandwidthFactor
@@ -293,7 +355,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	result.Backend, result.Model, result.Params = Backend.Name, b.modelName, b.values(m)
 	result.Settings = fmt.Sprintf("balance=%s o=%v", b.balance, b.overhead)
 	if b.platform != nil {
-		result.Topology = b.platform.describe()
+		result.Topology = b.platform.Describe()
 	} else {
 		result.Topology = b.network.Describe(b.topology)
 	}
@@ -316,9 +378,8 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		ctx: o.Context,
 	}
 	if b.platform != nil {
-		p := *b.platform // the route found last belongs to one run
-		p.route = nil
-		c.paths, c.fluid = &p, newFluid(slices.Clone(p.links))
+		g := newGiven(b.platform)
+		c.paths, c.fluid = g, newFluid(g.solverLinks())
 		c.loops = b.local == topology.Local{}
 		c.ends = topology.NewEnds(nil, nil, hosts, b.nics, r.program)
 	} else {

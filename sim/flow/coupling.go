@@ -19,7 +19,7 @@ type coupling struct {
 	model      *model
 	paths      paths
 	load       []uint64 // of the selector, with the policy least
-	loops      bool     // messages between ranks of one host take its route to itself, if any
+	loops      bool     // messages between ranks of one host take its route to itself
 	ends       *topology.Ends
 	local      topology.Local
 	rendezvous uint64
@@ -106,7 +106,7 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 
 // isLocal reports whether messages between two hosts use no links.
 func (c *coupling) isLocal(from, to uint32) bool {
-	return from == to && !(c.loops && c.paths.loops(from))
+	return from == to && !c.loops
 }
 
 // Request announces a message that waits for its receive.
@@ -126,7 +126,7 @@ func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
 // control returns the time of an announcement or its answer, that of a message without bytes.
 func (c *coupling) control(from, to uint32) uint64 {
 	latencyFactor, _ := c.model.factors(0)
-	return min(tick(latencyFactor*float64(c.paths.latencyBetween(from, to))), math.MaxInt64)
+	return min(tick(latencyFactor*c.paths.latencyBetween(from, to)), math.MaxInt64)
 }
 
 // Event handles an event of the coupling.
@@ -266,9 +266,10 @@ func (c *coupling) route(from, to, number uint32) (*route, error) {
 	if n := len(c.unused); n > 0 {
 		r, c.unused = c.unused[n-1], c.unused[:n-1]
 	}
-	if c.model.crossTraffic {
+	c.back.hops = c.back.hops[:0]
+	if c.model.crossTraffic { // without a path back, acknowledgements take nothing, as in SimGrid
 		if _, err := c.paths.find(&c.back, to, from, number); err != nil {
-			return nil, err
+			c.back.hops = c.back.hops[:0]
 		}
 	}
 	var err error

@@ -10,7 +10,7 @@ type route struct {
 	links   []uint32
 	weights []float64 // bytes that a byte of the flow takes on the link
 
-	latency uint64  // of the path, in picoseconds
+	latency float64 // of the path, in picoseconds
 	penalty float64 // in seconds, unless all flows have the same weight
 	bound   float64 // largest share of a flow in bytes per second
 	alone   float64 // share of a flow without others in bytes per second

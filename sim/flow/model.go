@@ -22,11 +22,14 @@ type sizeFactor struct {
 	latency, bandwidth float64
 }
 
-// models are the choices of --flow-model. cm02, lv08 and smpi have the values of SimGrid 3.32.
-var models = []struct {
+// namedModel is a choice of --flow-model.
+type namedModel struct {
 	name string
 	model
-}{
+}
+
+// models are the choices of --flow-model. cm02, lv08 and smpi have the values of SimGrid 3.32.
+var models = []namedModel{
 	{"fair", model{latencyFactor: 1, bandwidthFactor: 1, equal: true}},
 	{"cm02", model{latencyFactor: 1, bandwidthFactor: 1, gamma: defaultGamma, crossTraffic: true}},
 	{"lv08", model{latencyFactor: 13.01, bandwidthFactor: 0.97, weightS: 20537, gamma: defaultGamma,
@@ -59,7 +62,7 @@ func (m *model) factors(bytes uint64) (latency, bandwidth float64) {
 // path is the links that a message uses in one direction.
 type path struct {
 	hops    []hop
-	latency uint64 // picoseconds
+	latency float64 // picoseconds
 }
 
 // hop is a link of a path, with the part of the message that uses it.
@@ -90,7 +93,7 @@ func (m *model) fill(r *route, links []link, there, back *path) {
 			r.weights[k] += weight
 		}
 	}
-	lat := float64(there.latency) / psPerSecond
+	lat := there.latency / psPerSecond
 	r.penalty = lat
 	for _, h := range there.hops {
 		l := &links[h.link]
@@ -115,7 +118,7 @@ func (m *model) fill(r *route, links []link, there, back *path) {
 // flow returns the demand of a message.
 func (m *model) flow(bytes uint64, r *route) demand {
 	latencyFactor, factor := m.factors(bytes)
-	d := demand{route: r, latency: float64(r.latency) * latencyFactor, factor: factor, penalty: r.penalty}
+	d := demand{route: r, latency: r.latency * latencyFactor, factor: factor, penalty: r.penalty}
 	if m.equal || d.latency == 0 {
 		d.penalty = 1
 	}

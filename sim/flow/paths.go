@@ -24,9 +24,7 @@ type paths interface {
 	// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several.
 	find(p *path, from, to, flow uint32) (used []uint32, err error)
 	// latencyBetween returns the largest latency of the paths between two hosts in picoseconds.
-	latencyBetween(from, to uint32) uint64
-	// loops reports whether a host has a path to itself.
-	loops(host uint32) bool
+	latencyBetween(from, to uint32) float64
 	// portRows returns the ports, without traffic, and the number of the link of each.
 	portRows() (rows []portRow, links []uint32)
 }
@@ -36,7 +34,7 @@ type selector struct {
 	net     *topology.Network
 	routes  *topology.Routes
 	ports   []topology.Port
-	latency []uint64 // by port: that of its link and of the switch at its end, in picoseconds
+	latency []float64 // by port: that of its link and of the switch at its end, in picoseconds
 	balance string
 	seed    int64
 
@@ -55,7 +53,7 @@ type selector struct {
 type node struct {
 	sw      uint32
 	part    float64 // of a sprayed flow
-	latency uint64  // largest from the source, in picoseconds
+	latency float64 // largest from the source, in picoseconds
 	load    uint64  // smallest to the destination, in bytes
 	port    uint32  // first port of that path
 }
@@ -68,13 +66,13 @@ func newSelector(net *topology.Network, routes *topology.Routes, balance string,
 		bundles = net.Bundles()
 	}
 	s.merged = bundles != nil
-	s.latency, s.linkOf = make([]uint64, len(s.ports)), make([]uint32, len(s.ports))
+	s.latency, s.linkOf = make([]float64, len(s.ports)), make([]uint32, len(s.ports))
 	s.links = make([]link, 0, len(s.ports))
 	for i, p := range s.ports {
 		l := &net.Links[p.Link]
-		s.latency[i] = uint64(l.Latency)
+		s.latency[i] = float64(l.Latency)
 		if int(p.To) >= net.Hosts {
-			s.latency[i] += uint64(net.SwitchLatency[int(p.To)-net.Hosts])
+			s.latency[i] += float64(net.SwitchLatency[int(p.To)-net.Hosts])
 		}
 		s.linkOf[i] = uint32(i)
 		if s.merged {
@@ -221,8 +219,6 @@ func saturating(a, b uint64) uint64 {
 	return math.MaxUint64 - 1
 }
 
-func (s *selector) loops(uint32) bool { return false }
-
 func (s *selector) portRows() ([]portRow, []uint32) {
 	rows, names := make([]portRow, len(s.ports)), s.net.PortNames()
 	for i, p := range s.ports {
@@ -232,7 +228,7 @@ func (s *selector) portRows() ([]portRow, []uint32) {
 	return rows, s.linkOf
 }
 
-func (s *selector) latencyBetween(from, to uint32) uint64 {
+func (s *selector) latencyBetween(from, to uint32) float64 {
 	if from == to {
 		return 0
 	}

@@ -161,3 +161,41 @@ func TestPlatformLoopback(t *testing.T) {
 		t.Error("no error with balance=least")
 	}
 }
+
+// TestPlatformOptions checks that a platform file sets options of the model, and that other settings replace them.
+func TestPlatformOptions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><config id="general"><prop id="network/model" value="LV08"/>
+		<prop id="network/latency-factor" value="2"/><prop id="network/crosstraffic" value="no"/>
+		<prop id="network/optim" value="Full"/></config>
+		<cluster id="c" prefix="n" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us"/></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace := traceOf(2, message{0, 1, 970_000, 0})
+	if got := ends(t, trace, "topology="+file); got[0] != 1004*dag.Microsecond {
+		t.Errorf("ends at %v, expected 1004us", got[0])
+	}
+	if got := ends(t, trace, "bandwidth-factor=1", "topology="+file); got[0] != 974*dag.Microsecond {
+		t.Errorf("ends at %v, expected 974us", got[0])
+	}
+	err := os.WriteFile(file, []byte(strings.Replace(text, "LV08", "ns-3", 1)), 0o600)
+	if _, run := backends.Run(trace, "flow", backends.Set("topology="+file)); err != nil || run == nil ||
+		!strings.Contains(run.Error(), "network/model") {
+		t.Errorf("error %v, expected one about network/model", run)
+	}
+}
+
+// TestPlatformOneWay checks that a flow whose acknowledgements have no path takes its links alone.
+func TestPlatformOneWay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><zone id="z" routing="Full"><host id="a"/><host id="b"/>
+		<link id="l" bandwidth="1GBps"/><route src="a" dst="b" symmetrical="NO"><link_ctn id="l"/></route></zone></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := ends(t, traceOf(2, message{0, 1, 1_000_000, 0}), "topology="+file, "flow-model=cm02")
+	if got[0] != 1000*dag.Microsecond {
+		t.Errorf("ends at %v, expected 1ms", got[0])
+	}
+}

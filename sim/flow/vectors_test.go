@@ -125,7 +125,7 @@ func (v *vector) run() (finish []float64) {
 				p.hops = append(p.hops, hop{number[name], 1})
 				seconds += latency[name]
 			}
-			p.latency = uint64(math.Round(seconds * psPerSecond))
+			p.latency = seconds * psPerSecond
 			return p
 		}
 		r := &route{}

@@ -1,6 +1,6 @@
 // This file builds the clusters of SimGrid's platform files: their links and their choice of routes.
 
-package flow
+package platform
 
 import (
 	"cmp"
@@ -13,20 +13,23 @@ import (
 type spec struct {
 	id       string
 	numbers  []int // of the hosts
-	wire     wire  // rate and latency of its links
+	wire     Link  // rate and latency of its links
 	split    bool  // links have two directions
 	loopback int   // first of the loopback links, by host; -1: none
 	limiter  int   // first of the links that limit hosts, then switches; -1: none
 }
 
-// cluster reads a cluster.
-func (r *platformReader) cluster(values map[string]string) (err error) {
-	if r.done {
-		return errOneZone
+// readCluster reads a cluster: a zone with hosts.
+func (r *reader) readCluster(values map[string]string) (err error) {
+	z, err := r.openZone(values["id"], kindCluster)
+	if err != nil {
+		return err
 	}
-	r.done = true
 	c := spec{id: values["id"], loopback: -1, limiter: -1}
 	if c.numbers, err = radical(values["radical"]); err != nil {
+		return err
+	}
+	if err := checkSpeed("speed", values["speed"]); err != nil {
 		return err
 	}
 	for _, n := range c.numbers {
@@ -34,16 +37,16 @@ func (r *platformReader) cluster(values map[string]string) (err error) {
 			return fmt.Errorf("radical: %w", err)
 		}
 	}
-	if c.wire.rate, err = platformRate("bw", values["bw"]); err != nil {
+	if c.wire.Rate, err = parseRate("bw", values["bw"]); err != nil {
 		return err
 	}
-	if c.wire.latency, err = platformTime("lat", values["lat"]); err != nil {
+	if c.wire.Latency, err = parseTime("lat", values["lat"]); err != nil {
 		return err
 	}
 	switch policy := cmp.Or(values["sharing_policy"], "SPLITDUPLEX"); policy {
 	case "SPLITDUPLEX", "FULLDUPLEX":
 		c.split = true
-	case "SHARED":
+	case "SHARED", "FATPIPE": // links of clusters are never fat in SimGrid
 	default:
 		return fmt.Errorf("sharing_policy: expected SPLITDUPLEX or SHARED, found %s", short(policy))
 	}
@@ -51,24 +54,30 @@ func (r *platformReader) cluster(values map[string]string) (err error) {
 		return err
 	}
 	topology := cmp.Or(values["topology"], "FLAT")
-	if topology != "FLAT" && (values["bb_bw"] != "" || values["bb_lat"] != "" && values["bb_lat"] != "0s") {
-		return fmt.Errorf("bb_bw: expected none with topology %s, found a backbone", short(topology))
+	limit := func(nodes int) error {
+		names := make([]int, nodes)
+		for n := range nodes { // switches count down
+			if names[n] = n; n >= len(c.numbers) {
+				names[n] = 3*len(c.numbers) - 1 - n
+			}
+		}
+		return r.limiters(&c, values["limiter_link"], names)
 	}
-	limit := func(nodes int) error { return r.limiters(&c, values["limiter_link"], nodes) }
-	var routes cluster
 	switch topology {
 	case "FLAT":
-		routes, err = r.star(&c, values, limit)
+		if z.cluster, err = r.star(&c, values); err == nil {
+			err = r.addRouter(cmp.Or(values["router_id"], values["prefix"]+c.id+"_router"+values["suffix"]))
+		}
 	case "TORUS":
-		routes, err = r.torus(&c, values["topo_parameters"], limit)
+		z.cluster, err = r.torus(&c, values["topo_parameters"], limit)
 	case "FAT_TREE":
-		routes, err = r.fatTree(&c, values["topo_parameters"], limit)
+		z.cluster, err = r.fatTree(&c, values["topo_parameters"], limit)
 	case "DRAGONFLY":
-		routes, err = r.dragonfly(&c, values["topo_parameters"], limit)
+		z.cluster, err = r.dragonfly(&c, values["topo_parameters"], limit)
 	default:
-		return fmt.Errorf("topology: expected FLAT, TORUS, FAT_TREE or DRAGONFLY, found %s", short(topology))
+		err = fmt.Errorf("topology: expected FLAT, TORUS, FAT_TREE or DRAGONFLY, found %s", short(topology))
 	}
-	r.p.cluster = routes
+	r.zone = z.parent
 	return err
 }
 
@@ -81,9 +90,9 @@ func radical(text string) (numbers []int, err error) {
 		}
 		a, err := strconv.ParseUint(first, 10, 31)
 		b, err2 := strconv.ParseUint(last, 10, 31)
-		if err != nil || err2 != nil || b < a || b-a >= uint64(maxPlatformHosts-len(numbers)) {
+		if err != nil || err2 != nil || b < a || b-a >= uint64(maxHosts-len(numbers)) {
 			return nil, fmt.Errorf("radical: expected numbers such as 0-15,20 of at most %d hosts, found %s",
-				maxPlatformHosts, short(text))
+				maxHosts, short(text))
 		}
 		for n := a; n <= b; n++ {
 			numbers = append(numbers, int(n))
@@ -93,21 +102,21 @@ func radical(text string) (numbers []int, err error) {
 }
 
 // loopbacks adds the link of each host to itself.
-func (r *platformReader) loopbacks(c *spec, values map[string]string) error {
+func (r *reader) loopbacks(c *spec, values map[string]string) error {
 	if values["loopback_bw"] == "" && values["loopback_lat"] == "" {
 		return nil
 	}
-	w := wire{fat: true}
+	w := Link{Fat: true}
 	var err error
-	if w.rate, err = platformRate("loopback_bw", values["loopback_bw"]); err != nil {
+	if w.Rate, err = parseRate("loopback_bw", values["loopback_bw"]); err != nil {
 		return err
 	}
-	if w.latency, err = platformTime("loopback_lat", values["loopback_lat"]); err != nil {
+	if w.Latency, err = parseTime("loopback_lat", values["loopback_lat"]); err != nil {
 		return err
 	}
-	c.loopback = len(r.p.wires)
+	c.loopback = len(r.p.Links)
 	for _, n := range c.numbers {
-		w.name = c.id + "_link_" + strconv.Itoa(n) + "_loopback"
+		w.Name = c.id + "_link_" + strconv.Itoa(n) + "_loopback"
 		if err := r.addLink(w); err != nil {
 			return err
 		}
@@ -115,18 +124,19 @@ func (r *platformReader) loopbacks(c *spec, values map[string]string) error {
 	return nil
 }
 
-// limiters adds a link for each of the first nodes, hosts before switches, that all their messages share.
-func (r *platformReader) limiters(c *spec, rate string, nodes int) (err error) {
+// limiters adds a link for each node, hosts before switches, that all its messages share. names are the numbers in
+// their names.
+func (r *reader) limiters(c *spec, rate string, names []int) (err error) {
 	if rate == "" {
 		return nil
 	}
-	w := wire{}
-	if w.rate, err = platformRate("limiter_link", rate); err != nil {
+	w := Link{}
+	if w.Rate, err = parseRate("limiter_link", rate); err != nil {
 		return err
 	}
-	c.limiter = len(r.p.wires)
-	for n := range nodes {
-		w.name = c.id + "_link_" + strconv.Itoa(n) + "_limiter"
+	c.limiter = len(r.p.Links)
+	for _, n := range names {
+		w.Name = c.id + "_link_" + strconv.Itoa(n) + "_limiter"
 		if err := r.addLink(w); err != nil {
 			return err
 		}
@@ -156,7 +166,7 @@ type cables struct {
 	split bool
 }
 
-func (r *platformReader) cables(c *spec) cables { return cables{len(r.p.wires), c.split} }
+func (r *reader) cables(c *spec) cables { return cables{len(r.p.Links), c.split} }
 
 // up and down return the two directions of a cable.
 func (c cables) up(i int) uint32 {
@@ -174,9 +184,9 @@ func (c cables) down(i int) uint32 {
 }
 
 // addCable adds a link of a cluster whose rate is a multiple of the cluster's.
-func (r *platformReader) addCable(c *spec, times int, format string, args ...any) error {
+func (r *reader) addCable(c *spec, times int, format string, args ...any) error {
 	w := c.wire
-	w.name, w.rate = fmt.Sprintf(format, args...), w.rate*float64(times)
+	w.Name, w.Rate = fmt.Sprintf(format, args...), w.Rate*float64(times)
 	return r.addPair(w, c.split)
 }
 
@@ -187,8 +197,8 @@ const maxCounts = 64
 func counts(text string) (list []int, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseUint(strings.TrimSpace(part), 10, 31)
-		if err != nil || n < 1 || n > maxPlatformHosts {
-			return nil, fmt.Errorf("topo_parameters: expected numbers of 1 to %d, found %s", maxPlatformHosts,
+		if err != nil || n < 1 || n > maxHosts {
+			return nil, fmt.Errorf("topo_parameters: expected numbers of 1 to %d, found %s", maxHosts,
 				short(part))
 		}
 		if list = append(list, int(n)); len(list) > maxCounts {
@@ -199,13 +209,13 @@ func counts(text string) (list []int, err error) {
 }
 
 // errLinks is returned for a product of counts beyond the limits.
-var errLinks = fmt.Errorf("topo_parameters: expected at most %d links, found more", maxPlatformLinks)
+var errLinks = fmt.Errorf("topo_parameters: expected at most %d links, found more", maxLinks)
 
 // product returns the product of positive numbers, or an error if it exceeds the largest number of links.
 func product(list ...int) (int, error) {
 	p := 1
 	for _, n := range list {
-		if p > maxPlatformLinks/n {
+		if p > maxLinks/n {
 			return 0, errLinks
 		}
 		p *= n
@@ -228,8 +238,8 @@ type star struct {
 	backbone int // link; -1: none
 }
 
-func (r *platformReader) star(c *spec, values map[string]string, limit func(int) error) (cluster, error) {
-	if err := limit(len(c.numbers)); err != nil {
+func (r *reader) star(c *spec, values map[string]string) (cluster, error) {
+	if err := r.limiters(c, values["limiter_link"], c.numbers); err != nil {
 		return nil, err
 	}
 	s := star{spec: *c, cables: r.cables(c), backbone: -1}
@@ -238,34 +248,44 @@ func (r *platformReader) star(c *spec, values map[string]string, limit func(int)
 			return nil, err
 		}
 	}
-	latency, err := platformTime("bb_lat", values["bb_lat"])
+	latency, err := parseTime("bb_lat", values["bb_lat"])
 	if err != nil || values["bb_bw"] == "" && latency == 0 {
 		return &s, err
 	}
-	w := wire{name: c.id + "_backbone", latency: latency}
-	if w.rate, err = platformRate("bb_bw", values["bb_bw"]); err != nil {
+	w := Link{Name: c.id + "_backbone", Latency: latency}
+	if w.Rate, err = parseRate("bb_bw", values["bb_bw"]); err != nil {
 		return nil, err
 	}
 	switch policy := cmp.Or(values["bb_sharing_policy"], "SHARED"); policy {
 	case "SHARED":
 	case "FATPIPE":
-		w.fat = true
+		w.Fat = true
 	default:
 		return nil, fmt.Errorf("bb_sharing_policy: expected SHARED or FATPIPE, found %s", short(policy))
 	}
-	s.backbone = len(r.p.wires)
+	s.backbone = len(r.p.Links)
 	return &s, r.addLink(w)
 }
 
 func (s *star) hops(list []uint32, from, to uint32) []uint32 {
-	if from == to {
+	if from == to && s.loopback >= 0 {
 		return s.loop(list, from)
 	}
-	list = append(s.limit(list, int(from)), s.cables.up(int(from)))
-	if s.backbone >= 0 {
+	router := uint32(len(s.numbers))
+	if from != router {
+		list = append(s.limit(list, int(from)), s.cables.up(int(from)))
+	}
+	if s.backbone >= 0 && (from != router || to != router) {
 		list = append(list, uint32(s.backbone))
 	}
-	return s.limit(append(list, s.cables.down(int(to))), int(to))
+	// A route has each link once.
+	if to != router && (from != to || s.split) {
+		list = append(list, s.cables.down(int(to)))
+	}
+	if to != router && from != to {
+		list = s.limit(list, int(to))
+	}
+	return list
 }
 
 // torus is a grid with wrap-around links. Routes finish one dimension after the other, from the first.
@@ -275,7 +295,7 @@ type torus struct {
 	cables cables // by node and dimension: towards the next node
 }
 
-func (r *platformReader) torus(c *spec, text string, limit func(int) error) (cluster, error) {
+func (r *reader) torus(c *spec, text string, limit func(int) error) (cluster, error) {
 	dims, err := counts(text)
 	if err != nil {
 		return nil, err
@@ -308,7 +328,7 @@ func (t *torus) neighbor(node, stride, d, distance int) int {
 }
 
 func (t *torus) hops(list []uint32, from, to uint32) []uint32 {
-	if from == to {
+	if from == to && t.loopback >= 0 {
 		return t.loop(list, from)
 	}
 	node, stride := int(from), 1
@@ -339,9 +359,10 @@ type fatTree struct {
 	children, parents, ports []int
 	cables                   []cables // by level, child, parent and port
 	nodes                    []int    // by level
+	first                    int      // hosts of the fat trees before it, which SimGrid counts in its choice of ports
 }
 
-func (r *platformReader) fatTree(c *spec, text string, limit func(int) error) (cluster, error) {
+func (r *reader) fatTree(c *spec, text string, limit func(int) error) (cluster, error) {
 	parts := strings.Split(text, ";")
 	var lists [4][]int
 	for i, part := range parts {
@@ -379,7 +400,8 @@ func (r *platformReader) fatTree(c *spec, text string, limit func(int) error) (c
 		return nil, err
 	}
 	t.limiter = c.limiter
-	number, below := 0, 0
+	t.first, r.treeHosts = r.treeHosts, r.treeHosts+t.nodes[0]
+	below := 0
 	for level := range t.children {
 		links, err := product(t.nodes[level], t.parents[level], t.ports[level])
 		if err != nil {
@@ -391,10 +413,10 @@ func (r *platformReader) fatTree(c *spec, text string, limit func(int) error) (c
 			child := i / each
 			parent := t.other(level, child, level+1, level, i%each/t.ports[level])
 			if err := r.addCable(c, 1, "link_from_%d_%d_%d", t.name(below, child),
-				t.name(below+t.nodes[level], parent), number); err != nil {
+				t.name(below+t.nodes[level], parent), r.trees); err != nil {
 				return nil, err
 			}
-			number++
+			r.trees++
 		}
 		below += t.nodes[level]
 	}
@@ -464,10 +486,10 @@ func (t *fatTree) cable(level, child, parent, port int) int {
 }
 
 func (t *fatTree) hops(list []uint32, from, to uint32) []uint32 {
-	if from == to {
+	if from == to && t.loopback >= 0 {
 		return t.loop(list, from)
 	}
-	level, node, rest := 0, int(from), int(to)
+	level, node, rest := 0, int(from), t.first+int(to)
 	for !t.above(level, node, to) {
 		d := rest % (t.parents[level] * t.ports[level])
 		rest /= t.parents[level]
@@ -480,7 +502,7 @@ func (t *fatTree) hops(list []uint32, from, to uint32) []uint32 {
 		// SimGrid looks for the child from the port of the source on. After a hop, it continues with the next port of
 		// the child's, and begins anew only if none is left.
 		down := level - 1
-		for i := int(from) % t.ports[down] * t.children[down]; down >= 0 && i < t.children[down]*t.ports[down]; i++ {
+		for i := (t.first + int(from)) % t.ports[down] * t.children[down]; down >= 0 && i < t.children[down]*t.ports[down]; i++ {
 			own := t.digit(0, int(to), down)
 			if i%t.children[down] != own {
 				continue
@@ -504,7 +526,7 @@ type dragonfly struct {
 	local, green, black, blue         cables
 }
 
-func (r *platformReader) dragonfly(c *spec, text string, limit func(int) error) (cluster, error) {
+func (r *reader) dragonfly(c *spec, text string, limit func(int) error) (cluster, error) {
 	var numbers []int
 	parts := strings.Split(text, ";")
 	for i, part := range parts {
@@ -538,11 +560,10 @@ func (r *platformReader) dragonfly(c *spec, text string, limit func(int) error) 
 		return nil, err
 	}
 	d.spec = *c
-	number := 0
 	add := func(times int, format string, args ...any) {
 		if err == nil {
-			err = r.addCable(c, times, format+"_%d", append(args, number)...)
-			number++
+			err = r.addCable(c, times, format+"_%d", append(args, r.dragonflies)...)
+			r.dragonflies++
 		}
 	}
 	d.local = r.cables(c)
@@ -594,7 +615,7 @@ func (d *dragonfly) router(group, chassis, blade int) int {
 }
 
 func (d *dragonfly) hops(list []uint32, from, to uint32) []uint32 {
-	if from == to {
+	if from == to && d.loopback >= 0 {
 		return d.loop(list, from)
 	}
 	hosts := len(d.numbers)
