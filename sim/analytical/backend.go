@@ -281,6 +281,7 @@ type replay struct {
 	exactSizes bool
 	node       func(rank, op int) uint64 // number of an op in the trace's format; nil: unknown
 	localMem   localMemFiles
+	nodes      []int32 // of ranks that share NICs; nil: none do
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -304,8 +305,7 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if shared, err := env.SharesNICs(s); err != nil {
 		return nil, err
 	} else if shared {
-		env.Warnf("jobs share nodes, but every rank is an NPU of its own here, so that jobs do not slow each other " +
-			"down; join the ranks of nodes (--one-rank-per-node of traceconv)")
+		r.nodes = h.Nodes
 	}
 	if n := r.program.Rounded(); n > 0 {
 		env.Warnf("%d durations or release times were rounded to whole nanoseconds", n)
@@ -380,7 +380,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	values := r.b.parametersOf(&network, &system)
 	done, err := r.program.Run(Options{Context: o.Context, Network: network, System: system, Memory: r.b.memory,
-		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes,
+		ExactSizes: r.exactSizes, FreeMarkers: !r.exactSizes, Nodes: r.nodes,
 		Node: r.node, Tensors: r.localMem.tensors(), Timeline: o.Timeline, Path: o.Path != nil, Progress: o.Progress})
 	if err != nil {
 		return &sim.Result{Backend: Backend.Name, Model: r.b.congestion, Params: values}, err
@@ -392,6 +392,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	done.Params, done.Settings = values, settings(&network, values)
 	done.Topology = network.describe(r.b.networkFile)
+	done.AddSharedNICs(r.nodes)
 	if done.Path != nil {
 		done.Add(done.Path.Section(o.Path))
 	}

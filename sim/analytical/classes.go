@@ -123,7 +123,7 @@ func (p *Program) hasClasses(o *Options) bool {
 	s := &o.System
 	if o.allMessages || o.Network.Aware || s.Rendezvous || s.ReplayOnly || s.SharedBus != nil || s.CustomNodes != nil ||
 		s.Queues != 1 || s.EndpointDelay < 1 || s.InterDimension != Ascending || s.IntraDimension != FIFOOrder ||
-		o.Timeline != nil || o.Path || o.Tensors != nil {
+		o.Timeline != nil || o.Path || o.Tensors != nil || o.Nodes != nil {
 		return false
 	}
 	for c, program := range s.Custom {

@@ -25,6 +25,7 @@ const (
 	packetMet   // stream: an awaited message has arrived
 	graphMet    // receive of a custom collective: its message has arrived
 	readyToSend // message of the rendezvous protocol: its receiver is ready
+	nicFree     // message: the NICs of its node are free
 )
 
 // lastOfNPU is the last kind of an NPU's own events.

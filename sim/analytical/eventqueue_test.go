@@ -86,7 +86,7 @@ func TestEventQueue(t *testing.T) {
 			span := spans[random.IntN(len(spans))]
 			delay := random.Uint64N(span)
 			number++
-			k := kind(1 + random.IntN(int(readyToSend)))
+			k := kind(1 + random.IntN(int(nicFree)))
 			ev := newEvent(k, random.Int32N(npus), number)
 			fast.add(fast.now+delay, ev)
 			plain.add(plain.now+delay, ev)

@@ -112,11 +112,18 @@ func (e *engine) meetOrWait(k *key, ev event) {
 	e.queue.addNow(ev)
 }
 
-// transmit injects a message into the network.
+// transmit injects a message into the network, as soon as its NIC is free.
 func (e *engine) transmit(i uint32) {
 	if int(i) < len(e.flights) {
 		e.flights[i].start = e.queue.now
 	}
+	if e.sharing == nil || !e.share(i) {
+		e.inject(i)
+	}
+}
+
+// inject injects a message whose NIC is free.
+func (e *engine) inject(i uint32) {
 	m := &e.matcher.messages[i]
 	if e.links.linked && m.from != m.to {
 		e.enterLink(i)

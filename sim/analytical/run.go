@@ -26,7 +26,9 @@ type Options struct {
 	Node func(rank, op int) uint64
 	// Tensors returns the tensors that an op reads and writes in the memory of its NPU, for Result.LocalMem. It is
 	// called after all ops have run. It may be nil.
-	Tensors  func(rank, op int) (reads, writes []Tensor, err error)
+	Tensors func(rank, op int) (reads, writes []Tensor, err error)
+	// Nodes are the nodes of the ranks, if the ranks on a node share its NICs. They may be nil.
+	Nodes    []int32
 	Timeline sim.Timeline    // receives the run; nil: none
 	Path     bool            // record the critical path
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
@@ -43,6 +45,7 @@ type engine struct {
 	queue   *eventQueue
 	matcher *matcher
 	links   *links
+	sharing *sharing // nil: no NICs are shared
 	npus    []npu
 	ready   []simevent.MinHeap // by lane of every NPU, plus one for ops without a lane: the ready ops
 	servers []server
@@ -175,6 +178,7 @@ func newEngine(p *Program, o *Options) (*engine, error) {
 	if e.links, err = newLinks(&o.Network); err != nil {
 		return nil, err
 	}
+	e.sharing = newSharing(o.Nodes, len(o.Network.Dims))
 	lanes, ops := 0, 0
 	for _, g := range p.graphs {
 		lanes += g.lanes + 1
@@ -258,6 +262,8 @@ func (e *engine) loop() {
 			e.busEvent(r, i)
 		case readyToSend:
 			e.transmit(i)
+		case nicFree:
+			e.inject(i)
 		}
 	}
 }
@@ -282,7 +288,7 @@ func (e *engine) tooLong(ev event) error {
 	switch ev.kind() {
 	case opOver, opReleased, recvMet:
 		i = ev.number()
-	case arrived, hopped:
+	case arrived, hopped, nicFree:
 		if m := &e.matcher.messages[ev.number()]; m.custom || m.control {
 			r = m.from
 		} else {

@@ -69,17 +69,23 @@ func TestJobsOnSharedNodes(t *testing.T) {
 		{"packet", []string{"topology=leafspine:hosts=16,tor=8,rate=100Gbps,latency=500ns", "transport=dctcp"}, true},
 		{"flow", []string{"topology=leafspine:hosts=16,tor=8,rate=100Gbps,latency=500ns"}, true},
 		{"flit", []string{"topology=star:hosts=16"}, true},
+		{"analytical", nil, true},
+		{"analytical", []string{"rendezvous=true"}, true},
 		{"ideal", nil, false},
 	} {
 		makespan := func(trace *dag.Trace, sharing ...string) float64 {
-			r, err := backends.Run(trace, c.backend, backends.Set(append(c.params, sharing...)...))
+			params := append(c.params, sharing...)
+			if c.backend == "analytical" {
+				params = append(params, fmt.Sprintf("network=Switch(%d)@10GB/s,500ns", len(trace.Ranks)))
+			}
+			r, err := backends.Run(trace, c.backend, backends.Set(params...))
 			if err != nil || !r.Complete {
 				t.Fatal(c.backend, err)
 			}
 			if _, ok := shared(r); ok && !c.shares {
 				t.Errorf("%s: the result has shared nodes", c.backend)
 			}
-			return float64(r.Makespan.Ticks)
+			return float64(r.Makespan.Ticks) * float64(r.Makespan.Unit)
 		}
 		alone := makespan(ring(3))
 		same, apart := []int32{0, 0}, []int32{0, 8}

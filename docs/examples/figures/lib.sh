@@ -148,7 +148,11 @@ mean() {
         }'
 }
 
-# field NAME: prints the first number of a member of JSON from standard input, with nested names separated by spaces.
+# field NAME: prints the first number of a member of JSON from standard input.
 field() {
-    sed -n "s/.*\"$1\":\\([-0-9.e+]*\\).*/\\1/p" | head -n 1
+    awk -v name="\"$1\":" '
+        !found && (i = index($0, name)) {
+            rest = substr($0, i + length(name))
+            if (match(rest, /^[-0-9.e+]+/)) { print substr(rest, 1, RLENGTH); found = 1 }
+        }'
 }
