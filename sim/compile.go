@@ -55,7 +55,8 @@ const rankBytes = 4 + int64(unsafe.Sizeof([]uint16{})+unsafe.Sizeof(rankFacts{})
 // Compile compiles a trace into a program. It reads and compiles batches of ranks in parallel. It returns a
 // [*NotCompiledError] for a calc with flops only; without HighLevel, for a coll, mem or io op, which must be lowered
 // first; for a peer that does not exist; and if the ranks of a communicator disagree on a collective. It also fails for
-// a trace with more than MaxOps ops, unless that is replayed in windows. References within the trace must be in range (dag.Rank.CheckReferences).
+// a trace with more than MaxOps ops, unless that is replayed in windows. References within the trace must be in range
+// (dag.Rank.CheckReferences).
 func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	if o.Unit == 0 {
 		o.Unit = dag.Picosecond

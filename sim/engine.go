@@ -107,8 +107,8 @@ type Engine struct {
 }
 
 // NewEngine returns an engine that runs p over the network on at most the given number of threads. With a timeline or
-// without lookahead, it uses one thread, as in windows. It returns an error if p has no dense streams, or for a timeline
-// in windows.
+// without lookahead, it uses one thread, as in windows. It returns an error if p has no dense streams, or for a
+// timeline in windows.
 func NewEngine(p *Program, host Host, network Network, timeline Timeline, threads int) (*Engine, error) {
 	if p.streams == nil {
 		return nil, errors.New("the engine needs a program with dense streams")

@@ -34,7 +34,8 @@ func (p *Program) TooLong(i uint32) error {
 func (e *Engine) TooLong() error {
 	err := error(nil)
 	e.p.EachInMemory(func(i uint32, op *Op) {
-		if op.Flags&(hasRun|IsColl) == hasRun|IsSend && err == nil && (e.ready[i] == underWay || e.ready[i] == awaited) {
+		inside := e.ready[i] == underWay || e.ready[i] == awaited
+		if inside && op.Flags&(hasRun|IsColl) == hasRun|IsSend && err == nil {
 			err = e.p.TooLong(i)
 		}
 	})

@@ -21,8 +21,8 @@ import (
 // a count of ops and messages.
 const MaxWindowedOps = 1<<31 - 2
 
-// opWindows holds those ops of a program that its replay needs now. The ops of each rank are divided into chunks of equal
-// length, which a temporary file has in compiled form. A chunk that is in memory has a frame: as many consecutive
+// opWindows holds those ops of a program that its replay needs now. The ops of each rank are divided into chunks of
+// equal length, which a temporary file has in compiled form. A chunk that is in memory has a frame: as many consecutive
 // elements of Program.Ops, and of the arrays that the replay loop has by op. It comes into memory when one of its ops
 // may become ready, that is with the first dependency that is met, and leaves it when nothing can refer to any of them
 // (see [Program.Drop]).
@@ -65,8 +65,8 @@ type frameStarts struct {
 }
 
 const (
-	// windowedFrom is the memory in bytes that the replay of an op takes at least if all ops are in memory, with a share
-	// of all else: measured on whole runs (BENCHMARKS.md).
+	// windowedFrom is the memory in bytes that the replay of an op takes if all ops are in memory, with a share of all
+	// else: measured on whole runs (BENCHMARKS.md).
 	windowedFrom = 64
 	// slotBytes is the memory of an element of Ops, with its share of the arrays of the loop and the dependents.
 	slotBytes = 64
@@ -158,8 +158,8 @@ func (p *Program) Windowed() bool {
 }
 
 // ErrWindowedTimeline reports that a timeline or the critical path needs all ops in memory.
-var ErrWindowedTimeline = errors.New("timelines and critical paths need all ops in memory, more than the limit; set a " +
-	"higher limit with --max-memory")
+var ErrWindowedTimeline = errors.New("timelines and critical paths need all ops in memory, more than the limit; " +
+	"set a higher limit with --max-memory")
 
 // Failed returns an error if ops that the replay needs could not be brought into memory. It is nil in a program with
 // all ops in memory.
@@ -185,8 +185,8 @@ func (p *Program) Hold(i uint32) {
 	}
 }
 
-// Drop reports that one of the reasons to keep op i in memory has ended. An op has one, which ends when it has ended and
-// its dependents know it; a send has one more, which ends when a receive has taken its message. After the last Drop,
+// Drop reports that one of the reasons to keep op i in memory has ended. An op has one, which ends when it has ended
+// and its dependents know it; a send has one more, which ends when a receive has taken its message. After the last Drop,
 // the op must not be used, at the latest when another op comes into memory. Without windows, Drop does nothing.
 func (p *Program) Drop(i uint32) {
 	if w := p.windows; w != nil {
@@ -271,8 +271,8 @@ func (w *opWindows) load(p *Program, rank, chunk, index, on uint32) bool {
 
 // noRoom returns the error that too many ops are in use.
 func (w *opWindows) noRoom(p *Program, rank, index, on uint32) error {
-	what := fmt.Sprintf("the ops that can start at the same time, such as rank %d op %d, which depends on no other,", rank,
-		index)
+	what := fmt.Sprintf("the ops that can start at the same time, such as rank %d op %d, which depends on no other,",
+		rank, index)
 	if on != NoOp {
 		what = fmt.Sprintf("the ops that can start at the same time, such as rank %d op %d, which waits for op %d but "+
 			"not for those between,", rank, index, p.Index(on))

@@ -81,7 +81,8 @@ func (p *Path) entry(s step) (e Entry, before step) {
 	t, i := p.timeline, s.op()
 	op, state := t.state(i)
 	rank, index := t.program.Locate(i)
-	e = Entry{Rank: int(rank), Op: int(index), Kind: op.Kind(), Start: dag.Time(state.ready), End: dag.Time(state.ready)}
+	start := dag.Time(state.ready)
+	e = Entry{Rank: int(rank), Op: int(index), Kind: op.Kind(), Start: start, End: start}
 	if s.ended() {
 		receives := op.Flags&sim.IsRecv != 0
 		e.End = t.end(i)

@@ -19,8 +19,8 @@ const (
 // The order of message matching depends only on the times of sends and receives, so only these use the queue. Calcs and
 // collectives run as soon as their start is known, even if it is in the future.
 //
-// After a receive or collective has ended, its Op.Link is the op whose start it waited for, by Program.Order: the send of
-// its message, or the last op of the collective that it waited for. The end is the later one of both starts.
+// After a receive or collective has ended, its Op.Link is the op whose start it waited for, by Program.Order: the send
+// of its message, or the last op of the collective that it waited for. The end is the later one of both starts.
 type run struct {
 	p        *sim.Program
 	ops      []sim.Op

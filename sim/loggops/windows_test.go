@@ -20,7 +20,8 @@ func replayWithin(t *testing.T, trace *dag.Trace, m Model, o Options, limit int6
 	t.Helper()
 	var text bytes.Buffer
 	warn := func(message string, args ...any) { text.WriteString(message) }
-	r, err := newReplay(dag.FromTrace(trace), m, &sim.Env{Warn: warn, Context: memory.WithLimit(context.Background(), limit)})
+	env := &sim.Env{Warn: warn, Context: memory.WithLimit(context.Background(), limit)}
+	r, err := newReplay(dag.FromTrace(trace), m, env)
 	if err != nil {
 		return "", err
 	}
