@@ -287,7 +287,9 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if r.shared, err = env.SharesNICs(s); err != nil {
 		return nil, err
 	}
-	if r.program, err = sim.Compile(s, sim.CompileOptions{DenseStreams: true, Context: env.Context}); err != nil {
+	o := sim.CompileOptions{DenseStreams: true, Context: env.Context, Explain: env.Explain}
+	o.Windows = b.platform != nil || b.network.GPUs == nil // messages between GPUs are numbered in advance
+	if r.program, err = sim.Compile(s, o); err != nil {
 		return nil, err
 	}
 	r.program.WarnShortReceives(env)
@@ -400,6 +402,9 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		o.Timeline.Begin(r.program.Layout())
 	}
 	if o.Path != nil {
+		if r.program.Windowed() {
+			return nil, nil, sim.ErrWindowedTimeline
+		}
 		c.number = make([]uint32, r.program.NumOps())
 	}
 	host := sim.Host{

@@ -3,6 +3,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -214,7 +215,11 @@ func (c *coupling) end(a *sim.Actor, f uint32, at uint64) {
 
 // open starts a flow for each message handed over at the present time, in the order of ranks and ops.
 func (c *coupling) open(a *sim.Actor) {
-	slices.Sort(c.handed)
+	if c.program.Windowed() { // positions are not in order
+		slices.SortFunc(c.handed, func(m, n uint32) int { return cmp.Compare(c.program.Order(m), c.program.Order(n)) })
+	} else {
+		slices.Sort(c.handed)
+	}
 	for _, m := range c.handed {
 		if c.err = c.start(a, m); c.err != nil {
 			break
