@@ -52,5 +52,9 @@ trend 'tenfold latency of links: negligible' "time by $r < 1.05" "$r < 1.05" ${s
 # The paper gives latencies in cycles of 40 Gbit/s; here they are constant in ns. The other reading:
 point cycles 0.15 100 16 160 200
 shown '100 Gbit/s, latencies in cycles (ms)' "$(echo "$cycles_t" | awk '{ printf "%.5g", $1 }')"
+peak=$(memory)
+if [ -n "$peak" ]; then
+    trend "memory of a run, scale $scale" "$peak MB < 100 MB" "$peak < 100" 'all ops of the trace are in memory'
+fi
 picture lines "$work/t.csv" --plot-log xy
 finish

@@ -9,10 +9,20 @@ run() {
     cycle=$((32000 / gbps)) # picoseconds in which the link moves 32 bits
     tracegen graph500 -q --scale "$scale" --seed "$seed" --query-time "${query}ns" --cycle "${cycle}ps" \
         --consume-min "$((1024 * cycle))ps" -o "$work/trace.parquet"
-    simulate -q --backend flit --preset graph500-dragonfly --topology "dragonfly:latency=${local}ns,globallatency=${global}ns" \
+    ${measured:-} simulate -q --backend flit --preset graph500-dragonfly --topology "dragonfly:latency=${local}ns,globallatency=${global}ns" \
         --set "cycle=${cycle}ps,pipeline=$router" --csv=results "$work/trace.parquet" >"$work/results.csv"
     awk -F, '$6 == "makespan_ps" { t = $8 } $6 == "backend_stats.accepted_load" { x = $8 } END { print t "," x }' \
         "$work/results.csv"
+}
+
+# memory: prints the peak memory of a simulation in MB, if there is GNU time.
+memory() {
+    if /usr/bin/time -f %M -o "$work/memory" true 2>/dev/null; then
+        measured="/usr/bin/time -f %M -o $work/memory"
+        run 1 1.5 40 40 400 200 >/dev/null
+        measured=
+        awk '{ printf "%.0f", $1 * 1.024e-3 }' "$work/memory"
+    fi
 }
 
 # point NAME QUERY_NS GBPS [LOCAL_NS GLOBAL_NS ROUTER_CYCLES]: sets NAME_t and NAME_x to the means over the seeds of time in
