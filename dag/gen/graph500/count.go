@@ -13,7 +13,8 @@ import (
 func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), total int64, err error) {
 	n := s.p.Nodes
 	sends, all := make([]int64, n), int64(0) // messages with queries
-	for _, level := range s.levels {
+	first, end := s.written()
+	for _, level := range s.levels[first:end] {
 		for process, a := range level {
 			sends[process] += a.messages
 			all += a.messages
@@ -49,18 +50,22 @@ func (s *search) counts(exact int) (count func(rank int) (ops, deps int64), tota
 // control returns the numbers of notices and all-reduce messages that a rank sends and receives.
 func (s *search) control(rank int) (out, in int64) {
 	others := int64(s.p.Nodes - 1)
-	levels := int64(len(s.levels))
+	first, end := s.written()
+	levels := int64(end - first)
 	if out, in = levels, levels; rank == s.root {
 		out, in = levels*others, levels*others
 	}
 	if s.p.Notices == AllNotices {
-		out += (levels - 1) * others
-		in += (levels - 1) * others
-		if rank == s.root { // level 0
-			out += others
-		} else {
-			in++
+		if first == 0 { // the root's process notifies the others
+			levels--
+			if rank == s.root {
+				out += others
+			} else {
+				in++
+			}
 		}
+		out += levels * others
+		in += levels * others
 	}
 	return out, in
 }
@@ -86,8 +91,9 @@ func (s *search) receives() ([]int64, error) {
 
 // sentBy adds the messages of one process to the counts of their receivers.
 func (s *search) sentBy(source int, received []int64) {
-	for level, amounts := range s.levels {
-		s.targets.each(level, source, amounts[source], func(process int, messages int64) {
+	first, end := s.written()
+	for level := first; level < end; level++ {
+		s.targets.each(level, source, s.levels[level][source], func(process int, messages int64) {
 			received[process] += messages
 		})
 	}

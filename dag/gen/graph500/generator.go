@@ -100,6 +100,8 @@ func (c *Config) Params() param.Set {
 		param.Size(&p.ControlBytes, "control-bytes",
 			"size of notices and all-reduce messages; 0: as --message-bytes"),
 		param.Int(&p.MaxLevels, "max-levels", "maximum number of levels, including level 0"),
+		param.Enum((*rangeText)(&p.Levels), "levels", "levels of the search that the trace has, such as 2 or 1-3").
+			Placeholder("range"),
 		param.Float(&p.Rest, "rest", "share of queries that may remain when the search ends, from level 5 on"),
 		c.SeedParam(),
 		param.Bool(&c.fromGraph, "from-graph",
@@ -117,7 +119,7 @@ func (c *Config) Params() param.Set {
 				"searches "+
 				"by the ends explored in --level (bins)", levelsTable, degreesTable, binsTable),
 		param.Int(&c.measurement.Level, "level", "level of --table bins"),
-		param.Enum((*degreeSpan)(&c.measurement.Degrees), "degrees", "degrees A-B of the roots in --table bins, or of the "+
+		param.Enum((*rangeText)(&c.measurement.Degrees), "degrees", "degrees A-B of the roots in --table bins, or of the "+
 			"curves of --print-model").
 			Placeholder("range"),
 		param.Bool(&c.csv, "csv", "print CSV instead of a table, with --measure or --degrees"),
@@ -239,19 +241,19 @@ func (c *Config) measure(env *generator.Env, w io.Writer) error {
 	return r.write(w, c.table)
 }
 
-// degreeSpan is the text of a range of degrees.
-type degreeSpan Span
+// rangeText is the text of a range of degrees or levels.
+type rangeText Span
 
 // MarshalText returns the range, such as 10-20.
-func (d *degreeSpan) MarshalText() ([]byte, error) { return []byte(Span(*d).String()), nil }
+func (s *rangeText) MarshalText() ([]byte, error) { return []byte(Span(*s).String()), nil }
 
-// UnmarshalText parses a degree or a range such as 10-20.
-func (d *degreeSpan) UnmarshalText(text []byte) error {
-	s, err := parseSpan(string(text))
+// UnmarshalText parses a number or a range such as 10-20.
+func (s *rangeText) UnmarshalText(text []byte) error {
+	parsed, err := parseSpan(string(text))
 	if err != nil {
-		return fmt.Errorf("%.40q, expected a degree or a range such as 10-20, the lower one first", text)
+		return fmt.Errorf("%.40q, expected a number or a range such as 10-20, the lower one first", text)
 	}
-	*d = degreeSpan(s)
+	*s = rangeText(parsed)
 	return nil
 }
 

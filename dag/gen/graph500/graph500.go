@@ -35,6 +35,9 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 // source returns the trace of a search. With more than exact processes, ops are counted as they are generated.
 func (s *search) source(title string, exact int) (*rankwise.Source, error) {
 	p := s.p
+	if first, end := s.written(); first >= end {
+		return nil, fmt.Errorf("graph500: levels are %v, but this search has the levels 0-%d", p.Levels, len(s.levels)-1)
+	}
 	count, total, err := s.counts(exact)
 	if err != nil {
 		return nil, fmt.Errorf("graph500: %w", err)
@@ -62,6 +65,9 @@ func (s *search) title(begin string) string {
 	p := s.p
 	title := fmt.Sprintf("%s, scale %d, edge factor %d, %d processes, root degree %d, %d levels",
 		begin, p.Scale, p.EdgeFactor, p.Nodes, s.rootDegree, len(s.levels))
+	if first, end := s.written(); end-first < len(s.levels) {
+		title += fmt.Sprintf(", of which %v", Span{first, end - 1})
+	}
 	if groups := p.differing(); len(groups) > 0 {
 		title += fmt.Sprintf(", query time %v,%s", p.QueryTime, strings.Join(groups, ","))
 	}

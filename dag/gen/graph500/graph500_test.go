@@ -391,3 +391,41 @@ func TestGeneration(t *testing.T) {
 		}
 	}
 }
+
+// TestWrittenLevels checks traces of some levels of a search: together they have the ops of the whole, with the same peers and
+// times, and each has as many as announced.
+func TestWrittenLevels(t *testing.T) {
+	for _, notices := range []Notices{AllNotices, NoNotices} {
+		p := small()
+		p.Notices = notices
+		whole := mustMake(t, p, 3)
+		levels := 0
+		for op := range whole.Ranks[0].Len() {
+			levels = max(levels, int(whole.Ranks[0].Op(op).Tag/tagsOfLevel)+1)
+		}
+		var parts []*dag.Trace
+		for level := range levels {
+			p.Levels = Span{level, level}
+			parts = append(parts, mustMake(t, p, 3))
+		}
+		for rank := range whole.Ranks {
+			var want, got []dag.Op
+			for op := range whole.Ranks[rank].Len() {
+				want = append(want, whole.Ranks[rank].Op(op))
+			}
+			for _, part := range parts {
+				for op := range part.Ranks[rank].Len() {
+					got = append(got, part.Ranks[rank].Op(op))
+				}
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("notices %v, rank %d: %d ops in levels, %d in the whole", notices, rank, len(got), len(want))
+			}
+		}
+		p.Levels = Span{levels, levels + 3}
+		if _, err := NewSource(p, 3); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has the levels 0-%d",
+			levels-1)) {
+			t.Errorf("levels behind the search: error %v", err)
+		}
+	}
+}

@@ -33,7 +33,8 @@ type writer struct {
 }
 
 func (w *writer) write() {
-	for w.level = range w.levels {
+	first, end := w.written()
+	for w.level = first; w.level < end; w.level++ {
 		w.received, w.last = w.received[:0], w.began
 		w.receive()
 		w.send()

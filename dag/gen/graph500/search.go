@@ -68,6 +68,11 @@ func (s *search) continues(level int, left, all int64) bool {
 		(level <= earliest || float64(left) > s.p.Rest*float64(all))
 }
 
+// written returns the levels of the trace, from first up to, but without, end.
+func (s *search) written() (first, end int) {
+	return s.p.Levels.First, min(s.p.Levels.Last+1, len(s.levels))
+}
+
 // drawRoot returns the process and the degree of the root. It draws those that are not given.
 func (p *Params) drawRoot(seed int64) (process int, degree int64) {
 	if process = p.RootProcess; process < 0 {

@@ -111,7 +111,7 @@ func TestGraph500Refused(t *testing.T) {
 		"--measure --scale 25":           "scale is 25, expected 1..24 for a graph in memory",
 		"--measure --to goal":            "--measure prints no trace",
 		"--measure --roots some":         "expected all, a number of roots, or per-degree:NUMBER",
-		"--measure --degrees 3-2":        "expected a degree or a range such as 10-20, the lower one first",
+		"--measure --degrees 3-2":        "expected a number or a range such as 10-20, the lower one first",
 		"--print-model --to goal":        "--print-model prints no trace",
 		"--coalescing 1 --scale 44":      "expected at most 67108864",
 		"--root-process 72 --nodes 72":   "root-process is 72, expected 0..71",
