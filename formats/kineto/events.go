@@ -46,7 +46,7 @@ func readRecording(in *format.Input, o *readOptions) (*recording, error) {
 	p := newParser(o.ctx, in)
 	p.stepName, p.kept = o.steps, o.keepHost
 	if o.events.Reference || o.events.Path {
-		p.reference = &Reference{detailed: o.events.Path, exact: !o.events.Reference}
+		p.reference = &Reference{detailed: o.events.Path, exact: !o.events.Reference, only: o.events.Only}
 	}
 	if err := p.read(); err != nil {
 		return nil, err
@@ -418,7 +418,7 @@ func (p *parser) content(s span) []byte { return unquote(p.l.of(s)) }
 // keep keeps what the trace needs of the event.
 func (p *parser) keep() error {
 	if p.reference != nil {
-		if err := p.row(); err != nil {
+		if err := p.row(); err != nil || p.reference.only {
 			return err
 		}
 	}

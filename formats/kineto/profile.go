@@ -5,6 +5,7 @@ package kineto
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -59,6 +60,7 @@ type Call struct {
 // Events are the events that statistics need beyond the ops of devices, for Profile.Reference.
 type Events struct {
 	Reference bool // those that HolisticTraceAnalysis counts, with its times; else with exact times
+	Only      bool // omit the ops of devices, Profile.Ops
 	Path      bool // all events, with details
 }
 
@@ -79,6 +81,9 @@ func ReadProfiles(inputs []*format.Input, o format.ReadOptions, events Events) (
 	if err != nil {
 		return nil, err
 	}
+	if events.Only {
+		return referenceProfiles(all, o.Warn)
+	}
 	j, err := newJob(all, options)
 	if err != nil {
 		return nil, err
@@ -93,6 +98,21 @@ func ReadProfiles(inputs []*format.Input, o format.ReadOptions, events Events) (
 	}
 	profiles := make([]*Profile, len(j.ranks))
 	par.For(len(profiles), func(i int) { profiles[i] = j.ranks[i].profile(j.world, matched) })
+	setShifts(profiles)
+	return profiles, nil
+}
+
+// referenceProfiles returns profiles without ops of devices, by rank.
+func referenceProfiles(all []*recording, warn func(string, ...any)) ([]*Profile, error) {
+	if err := setRanks(all); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b *recording) int { return cmp.Compare(a.meta.rank, b.meta.rank) })
+	profiles := make([]*Profile, len(all))
+	for i, r := range all {
+		r.warnDamage(warn)
+		profiles[i] = &Profile{File: r.name, Rank: int32(r.meta.rank), Reference: r.reference}
+	}
 	setShifts(profiles)
 	return profiles, nil
 }

@@ -32,6 +32,7 @@ type Reference struct {
 	HasHost    bool        // there are events of the host
 
 	detailed, exact  bool
+	only             bool
 	launchers        launchers
 	origin           int64 // microseconds
 	decimal          bool  // of times
@@ -50,7 +51,7 @@ type Row struct {
 	Runs        bool   // kernel, copy or set by its category
 	OnHost      bool   // operator, annotation or call of a runtime by its category
 
-	rounded [2]int64 // start and end in microseconds
+	off rounding
 }
 
 // Detail is the part of an event that only the critical path needs.
@@ -100,7 +101,24 @@ type StepRange struct {
 	Start, End dag.Time
 	Number     int32
 
-	rounded [2]int64
+	off rounding
+}
+
+// rounding is the differences of the rounded start and end of an event to whole microseconds below the exact ones.
+type rounding struct{ start, end int8 }
+
+// round returns rounded times.
+func (r rounding) round(start, end dag.Time) (from, to dag.Time) {
+	us := func(t dag.Time, off int8) dag.Time { return (floorMicros(t) + dag.Time(off)) * dag.Microsecond }
+	return us(start, r.start), us(end, r.end)
+}
+
+// floorMicros returns a time in microseconds, rounded down.
+func floorMicros(t dag.Time) dag.Time {
+	if t < 0 {
+		return -((-t + dag.Microsecond - 1) / dag.Microsecond)
+	}
+	return t / dag.Microsecond
 }
 
 // StepAt returns the number of the step at a time.
@@ -115,7 +133,7 @@ func (f *Reference) StepAt(at dag.Time) (number int32, ok bool) {
 // reducedTime is the least or greatest start of some events.
 type reducedTime struct {
 	exact   dag.Time
-	rounded int64
+	rounded dag.Time
 	some    bool
 }
 
@@ -123,8 +141,8 @@ func (t *reducedTime) least(r *Row) {
 	if !t.some || r.Start < t.exact {
 		t.exact = r.Start
 	}
-	if !t.some || r.rounded[0] < t.rounded {
-		t.rounded = r.rounded[0]
+	if from, _ := r.off.round(r.Start, r.End); !t.some || from < t.rounded {
+		t.rounded = from
 	}
 	t.some = true
 }
@@ -133,8 +151,8 @@ func (t *reducedTime) greatest(r *Row) {
 	if !t.some || r.Start > t.exact {
 		t.exact = r.Start
 	}
-	if !t.some || r.rounded[0] > t.rounded {
-		t.rounded = r.rounded[0]
+	if from, _ := r.off.round(r.Start, r.End); !t.some || from > t.rounded {
+		t.rounded = from
 	}
 	t.some = true
 }
@@ -145,7 +163,7 @@ func (t *reducedTime) at(decimal bool, def dag.Time) dag.Time {
 	case !t.some:
 		return def
 	case decimal:
-		return dag.Time(t.rounded) * dag.Microsecond
+		return t.rounded
 	}
 	return t.exact
 }
@@ -207,7 +225,7 @@ func (p *parser) row() error {
 	}
 	if step {
 		if number, ok := stepNumber(plain(name), stepNames); ok {
-			f.StepRanges = append(f.StepRanges, StepRange{r.Start, r.End, number, r.rounded})
+			f.StepRanges = append(f.StepRanges, StepRange{r.Start, r.End, number, r.off})
 		}
 	}
 	if !r.OnDevice {
@@ -300,8 +318,10 @@ func (f *Reference) times(r *Row, start, took []byte) bool {
 	if err != nil || err2 != nil {
 		return false
 	}
-	r.rounded[0] = int64(math.Ceil(ts)) - f.origin
-	r.rounded[1] = int64(math.Floor(ts+dur)) - f.origin
+	small := func(n float64, t dag.Time) int8 {
+		return int8(max(math.MinInt8, min(math.MaxInt8, int64(n)-f.origin-int64(floorMicros(t)))))
+	}
+	r.off = rounding{small(math.Ceil(ts), r.Start), small(math.Floor(ts+dur), r.End)}
 	return true
 }
 
@@ -321,18 +341,18 @@ func (f *Reference) finish() {
 	rounded := f.decimal && !f.exact
 	for i := range f.Rows {
 		if r := &f.Rows[i]; rounded {
-			r.Start, r.End = dag.Time(r.rounded[0])*dag.Microsecond, dag.Time(r.rounded[1])*dag.Microsecond
+			r.Start, r.End = r.off.round(r.Start, r.End)
 		}
 	}
 	for i := range f.Memory {
 		if r := &f.Memory[i]; rounded {
-			r.Start, r.End = dag.Time(r.rounded[0])*dag.Microsecond, dag.Time(r.rounded[1])*dag.Microsecond
+			r.Start, r.End = r.off.round(r.Start, r.End)
 		}
 	}
 	f.MTIA = f.MTIA || f.launchers.mtia && !f.launchers.gpu
 	for i := range f.StepRanges {
 		if s := &f.StepRanges[i]; rounded {
-			s.Start, s.End = dag.Time(s.rounded[0])*dag.Microsecond, dag.Time(s.rounded[1])*dag.Microsecond
+			s.Start, s.End = s.off.round(s.Start, s.End)
 		}
 	}
 	slices.SortStableFunc(f.StepRanges, func(a, b StepRange) int { return cmp.Compare(a.Start, b.Start) })

@@ -53,16 +53,82 @@ var errTooMany = errors.New("expected a few events per correlation, found too ma
 
 // linked is the rows with a correlation.
 type linked struct {
-	lastHost   int // last row of the host; -1: none
-	lastDevice int
-	kept       int // rows of the host that are kept
-	launches   int // of them: launches
-	items      []int32
+	lastHost   int32 // last row of the host; -1: none
+	lastDevice int32
+	kept       int32 // rows of the host that are kept
+	launches   int32 // of them: launches
+
+	first, last int32 // items, of a list; -1: none
+	items       int32
+}
+
+// links is the rows by correlation.
+type links struct {
+	index map[int64]int32
+	list  []linked
+	next  []int32 // by item: the next one with the same correlation; -1: none
+}
+
+// of returns the rows with a correlation, nil if there are none.
+func (l *links) of(correlation int64) *linked {
+	if n, ok := l.index[correlation]; ok {
+		return &l.list[n]
+	}
+	return nil
+}
+
+// linksOf returns the rows with a correlation other than -1.
+func linksOf(f *kineto.Reference) *links {
+	n := 0
+	for i := range f.Rows {
+		if f.Rows[i].OnDevice {
+			n++
+		}
+	}
+	l := &links{index: make(map[int64]int32, n), list: make([]linked, 0, n), next: make([]int32, 0, n)}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		if r.Correlation == -1 {
+			continue
+		}
+		x := l.of(r.Correlation)
+		if x == nil {
+			l.index[r.Correlation] = int32(len(l.list))
+			l.list = append(l.list, linked{lastHost: -1, lastDevice: -1, first: -1, last: -1})
+			x = &l.list[len(l.list)-1]
+		}
+		if r.OnDevice {
+			x.lastDevice = int32(i)
+			continue
+		}
+		x.lastHost = int32(i)
+		if r.Start < f.LastStep {
+			x.kept++
+		}
+	}
+	return l
+}
+
+// add adds the next item, with a correlation.
+func (l *links) add(correlation int64) {
+	k := int32(len(l.next))
+	l.next = append(l.next, -1)
+	x := l.of(correlation)
+	if x == nil {
+		return
+	}
+	if x.last >= 0 {
+		l.next[x.last] = k
+	} else {
+		x.first = k
+	}
+	x.last = k
+	x.items++
 }
 
 // referenceRows returns the rows that HTA keeps, as indices: without those of the last step if there are several.
 // A row of a device is kept once for each row of the host with its correlation.
-func referenceRows(f *kineto.Reference, steps bool, of map[int64]*linked) ([]int, error) {
+func referenceRows(f *kineto.Reference, steps bool, of *links) ([]int, error) {
 	var rows []int
 	keeps := func(r *kineto.Row) bool { return !r.OnDevice && r.Start < f.LastStep }
 	all := !steps || !f.HasHost
@@ -75,8 +141,8 @@ func referenceRows(f *kineto.Reference, steps bool, of map[int64]*linked) ([]int
 		n := 1
 		if !all && r.OnDevice {
 			n = bare
-			if l := of[r.Correlation]; l != nil {
-				n = l.kept
+			if l := of.of(r.Correlation); l != nil {
+				n = int(l.kept)
 			}
 		} else if !all && !keeps(r) {
 			n = 0
@@ -133,26 +199,9 @@ func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, change
 		}
 		f = &with
 	}
-	of := make(map[int64]*linked)
-	for i := range f.Rows {
-		r := &f.Rows[i]
-		if r.Correlation == -1 {
-			continue
-		}
-		l := of[r.Correlation]
-		if l == nil {
-			l = &linked{lastHost: -1, lastDevice: -1}
-			of[r.Correlation] = l
-		}
-		if r.OnDevice {
-			l.lastDevice = i
-			continue
-		}
-		l.lastHost = i
-		if r.Start < f.LastStep {
-			l.kept++
-		}
-	}
+	of := linksOf(f)
+	items, changes = make([]item, 0, len(of.list)), make([]change, 0, 2*len(of.list))
+	launches = make([]launch, 0, len(of.list))
 	var rows []int
 	if steps && mtia {
 		rows = mtiaRows(f)
@@ -163,7 +212,7 @@ func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, change
 	for _, i := range rows {
 		kept[i] = true
 	}
-	first := -1 // event 0
+	first := int32(-1) // event 0
 	if len(f.Rows) > 0 && f.Rows[0].Index == 0 && kept[0] {
 		first = 0
 	}
@@ -174,23 +223,21 @@ func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, change
 		}
 		x := item{start: r.Start, end: r.End, place: place{0, r.Stream}, kind: kindOf(r.Name), idles: r.Runs,
 			name: r.Name}
-		x.launch, x.launched = launchOf(f, r, of[r.Correlation], kept, first)
+		x.launch, x.launched = launchOf(f, r, of.of(r.Correlation), kept, first)
 		items = append(items, x)
-		if l := of[r.Correlation]; l != nil {
-			l.items = append(l.items, int32(len(items)-1))
-		}
+		of.add(r.Correlation)
 	}
 	for _, i := range rows {
 		r := &f.Rows[i]
 		if r.Correlation < 0 || !launchCalls[r.Name] {
 			continue
 		}
-		l := of[r.Correlation]
+		l := of.of(r.Correlation)
 		l.launches++
-		if len(changes)+len(l.items) > most(f) {
+		if len(changes)+int(l.items) > most(f) {
 			return nil, nil, nil, errTooMany
 		}
-		for _, k := range l.items {
+		for k := l.first; k >= 0; k = of.next[k] {
 			x := &items[k]
 			changes = append(changes, change{r.Start, 1, x.place})
 			launches = append(launches, launch{r.End - r.Start, x.end - x.start, max(0, x.start-r.End)})
@@ -198,7 +245,7 @@ func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, change
 	}
 	for _, i := range rows {
 		r := &f.Rows[i]
-		if l := of[r.Correlation]; r.Stream != -1 && l != nil && l.launches > 0 {
+		if l := of.of(r.Correlation); r.Stream != -1 && l != nil && l.launches > 0 {
 			changes = append(changes, change{r.Start, -1, place{0, r.Stream}})
 		}
 	}
@@ -207,8 +254,8 @@ func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, change
 
 // launchOf returns when a row was launched: the start of the last row of the host with its correlation, of event 0 if
 // there is none.
-func launchOf(f *kineto.Reference, r *kineto.Row, l *linked, kept []bool, first int) (at dag.Time, ok bool) {
-	i := -1
+func launchOf(f *kineto.Reference, r *kineto.Row, l *linked, kept []bool, first int32) (at dag.Time, ok bool) {
+	i := int32(-1)
 	switch {
 	case l == nil:
 	case r.OnDevice && l.lastHost >= 0:

@@ -31,7 +31,8 @@ delays of launches, bandwidths of collectives, stragglers, and the kernels with 
   tracecat --gpu --compat profiles/
 
 --report writes a page and --plot pictures: kinds ranks, types, critical, path, stragglers, collectives, kernels, idle,
-launches and queues. --critical-path adds the longest path of operators, launches and kernels of each rank, and what bounds it.
+launches and queues. --critical-path adds the longest path of operators, launches and kernels of each rank, and what
+bounds it.
 
 --compat prints the figures of HolisticTraceAnalysis (HTA): without the last step, in whole microseconds, and with
 waits of the host as busy time. --json prints times in picoseconds.`
@@ -49,7 +50,7 @@ func (v *view) showGPU(p *cli.Program, name string, read cli.ReadFlags) error {
 	var s *gpustats.Stats
 	f := *in.Format
 	f.Read = func(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-		profiles, err := kineto.ReadProfiles(inputs, o, kineto.Events{Reference: o.Compat, Path: v.gpuPath})
+		profiles, err := kineto.ReadProfiles(inputs, o, kineto.Events{Reference: o.Compat, Path: v.gpuPath, Only: o.Compat})
 		if err == nil {
 			s, err = gpustats.Compute(profiles, o.Compat)
 		}
