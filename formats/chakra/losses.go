@@ -43,6 +43,7 @@ func (p *plan) losses(json bool) []format.Loss {
 	l.Add("release times that calcs delay, because the calcs of the clock take turns with them on the accelerator",
 		p.delayed)
 	l.Add("durations rounded to whole microseconds", c.rounded)
+	l.Add("sizes per member of uneven collectives, which become even ones", p.uneven)
 	l.Add("markers, which dependencies replace", p.markers)
 	l.Add("markers, which become computations of duration 0", c.markers)
 	l.Add("durations of ops without a duration in Chakra", c.untimed)

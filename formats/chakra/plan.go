@@ -30,6 +30,7 @@ type plan struct {
 	tags     map[message]int32 // tags that differ from the trace
 	sizes    []map[int32]int64 // by rank: sizes of receives that differ from the trace
 	markers  int64             // markers that dependencies replace
+	uneven   int64             // collectives with different sizes per member, replaced by even ones
 	*clocks
 }
 
@@ -44,6 +45,8 @@ func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 	if len(t.Ranks) == 0 {
 		return nil, errors.New("expected at least 1 rank, found none")
 	}
+	original := t
+	t, uneven := withEven(t)
 	for rank := range t.Ranks {
 		if err := check(t, rank); err != nil {
 			return nil, err
@@ -54,7 +57,7 @@ func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 			return nil, fmt.Errorf("communicator %d: %w", i, err)
 		}
 	}
-	p := &plan{t: t, original: t, clocks: new(clocks), layouts: make(map[string]layout)}
+	p := &plan{t: t, original: original, uneven: uneven, clocks: new(clocks), layouts: make(map[string]layout)}
 	if own := format.Own(o.Own, newWriteOptions); !own.NoClock && !o.Compat {
 		var err error
 		if p.t, p.clocks, err = withClocks(t, own); err != nil {
@@ -69,6 +72,38 @@ func newPlan(t *dag.Trace, o format.WriteOptions) (*plan, error) {
 	}
 	p.matchSizes()
 	return p, nil
+}
+
+// evenOf has the collectives with equal sizes in place of those with a size per member.
+var evenOf = map[dag.Subkind]dag.Subkind{dag.Alltoallv: dag.Alltoall, dag.Allgatherv: dag.Allgather}
+
+// withEven returns the trace with even collectives in place of uneven ones of the same total size, and their number.
+func withEven(t *dag.Trace) (*dag.Trace, int64) {
+	out, replaced := t, int64(0)
+	for rank, r := range t.Ranks {
+		own := false
+		for i, s := range r.Subkind {
+			even, ok := evenOf[s]
+			if !ok || r.Kind[i] != dag.Coll {
+				continue
+			}
+			if !own {
+				if out == t {
+					c := *t
+					c.Ranks = slices.Clone(t.Ranks)
+					out = &c
+				}
+				r.Subkind = slices.Clone(r.Subkind)
+				own = true
+			}
+			r.Subkind[i] = even
+			replaced++
+		}
+		if own {
+			out.Ranks[rank] = r
+		}
+	}
+	return out, replaced
 }
 
 // joinMarkers replaces markers by dependencies.

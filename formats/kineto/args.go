@@ -151,6 +151,8 @@ type commArgs struct {
 	seq             int64 // -1: unknown
 	start, stride   int64 // of the ranks
 	hasSeq, hasPeer bool
+	hasRoot         bool
+	root            int32  // rank in the job
 	dims, types     []byte // of tensors until both are known
 }
 

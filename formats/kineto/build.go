@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
@@ -289,6 +290,17 @@ func (b *rankBuilder) calc(o *deviceOp, label int32, launch dag.Time) dag.Op {
 	if o.bytes > 0 {
 		op.Attrs = `{"kineto":{"bytes":` + strconv.FormatInt(o.bytes, 10) + `}}`
 	}
+	if o.ordinal >= 0 && int(o.ordinal) < len(b.notes) {
+		n := &b.notes[o.ordinal]
+		op.Flops = n.flops
+		switch {
+		case n.attrs == "":
+		case op.Attrs == "":
+			op.Attrs = "{" + n.attrs + "}"
+		default:
+			op.Attrs = strings.TrimSuffix(op.Attrs, "}") + "," + n.attrs + "}"
+		}
+	}
 	return op
 }
 
@@ -304,6 +316,9 @@ func (b *rankBuilder) communication(o *deviceOp, c *communication, label int32) 
 		op.Kind, op.Subkind, op.RecvBytes = dag.Coll, s, c.recv
 		if s.Rooted() {
 			op.Peer = dag.UnknownRoot
+			if c.peer >= 0 {
+				op.Peer = b.job.rankOf(c.peer) // -1 without a file
+			}
 		}
 	} else {
 		op.Kind, op.Peer, op.Tag = dag.Send, c.peer, int64(c.instance)

@@ -255,6 +255,9 @@ func (t *talk) fromArgs(r *recording, c *communication, a *commArgs) {
 		}
 	}
 	c.seq = a.seq
+	if s, ok := c.op.subkind(); ok && s.Rooted() && a.hasRoot {
+		c.peer = a.root
+	}
 	if c.op == opSend && a.target >= 0 {
 		c.peer = int32(a.target)
 	}
@@ -266,6 +269,10 @@ func (t *talk) fromArgs(r *recording, c *communication, a *commArgs) {
 
 // fromMark fills in what an annotation states.
 func (t *talk) fromMark(r *recording, c *communication, m *mark) {
+	if m.args >= 0 && r.args[m.args].present { // completed
+		t.fromArgs(r, c, &r.args[m.args])
+		return
+	}
 	c.op = m.op
 	c.group = t.unknownGroup()
 	if m.args >= 0 {

@@ -16,6 +16,7 @@ type Event struct {
 	Category, Name  []byte
 	Process, Thread []byte
 	Start, Took     dag.Time // Start is relative to the whole microsecond of the first event
+	Ordinal         int32    // for a [Completion]: number of kernels, copies and other device ops before the event
 
 	p *parser
 }

@@ -16,18 +16,19 @@ import (
 // parser reads a recording.
 type parser struct {
 	recording
-	ctx      context.Context
-	watch    par.Watch
-	w        window
-	l        lexer
-	stepName []string
-	e        event
-	key      []byte // scratch space
-	kinds    []callKind
-	classes  []int8       // by name: class of device ops plus 1
-	each     func() error // receives the events in place of the recording; nil: none
-	kept     bool         // operators are kept in any case
-	category struct {
+	ctx        context.Context
+	watch      par.Watch
+	w          window
+	l          lexer
+	stepName   []string
+	e          event
+	key        []byte // scratch space
+	kinds      []callKind
+	classes    []int8       // by name: class of device ops plus 1
+	each       func() error // receives the events in place of the recording; nil: none
+	completion Completion   // receives the events, too; nil: none
+	kept       bool         // operators are kept in any case
+	category   struct {
 		name []byte
 		is   category
 	}
@@ -429,6 +430,11 @@ func (p *parser) keep() error {
 	if p.each != nil {
 		return p.each()
 	}
+	if p.completion != nil {
+		if err := p.pass(); err != nil {
+			return err
+		}
+	}
 	name := p.content(e.category)
 	if !bytes.Equal(name, p.category.name) {
 		p.category.name = append(p.category.name[:0], name...)
@@ -516,7 +522,7 @@ func (p *parser) device(c category, start, took dag.Time) error {
 			p.operators = nil
 		}
 	}
-	o := deviceOp{start: start, took: took, correlation: -1, args: -1, name: p.nameNumber()}
+	o := deviceOp{start: start, took: took, correlation: -1, args: -1, name: p.nameNumber(), ordinal: int32(len(p.ops))}
 	for int(o.name) >= len(p.classes) {
 		p.classes = append(p.classes, 0)
 	}

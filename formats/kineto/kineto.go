@@ -69,6 +69,11 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	return traceOf(recordings, options)
+}
+
+// traceOf returns the trace of a job.
+func traceOf(recordings []*recording, options *readOptions) (*dag.Trace, error) {
 	j, err := newJob(recordings, options)
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err := j.match(); err != nil {
 		return nil, err
 	}
-	if own.AlignClocks {
+	if options.own.AlignClocks {
 		j.alignClocks()
 	}
 	j.report()

@@ -29,6 +29,7 @@ type recording struct {
 	steps     []stepRange
 	operators []operator
 	onHost    map[int64]int32 // annotation of each op that communicates, of recordings without devices
+	notes     []note          // of a completion
 	runsOps   bool            // there are device ops, so that operators are not kept
 	reference *Reference      // nil: not needed
 
@@ -49,6 +50,7 @@ type deviceOp struct {
 	args        int32 // of communication: index; -1: none
 	graph       int32 // CUDA graph, as text; 0: none
 	class       class
+	ordinal     int32 // in the file; with a completion, the index of its note, -1: none
 }
 
 func (o *deviceOp) end() dag.Time { return o.start + o.took }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,16 @@ type fileName struct {
 	rank   int
 }
 
-// parseName finds the rank in a name such as PREFIX.3.json, PREFIX_3.json or PREFIX-3.json.gz.
+// Rank returns the rank in the name of a file.
+func Rank(path string) (int, bool) {
+	n, ok := parseName(path)
+	return n.rank, ok
+}
+
+// rankInName finds the rank in a name that does not end in it, such as rank_3_et.json.
+var rankInName = regexp.MustCompile(`(?i)rank[-_.]?([0-9]+)`)
+
+// parseName finds the rank in a name such as PREFIX.3.json, PREFIX_3.json, PREFIX-3.json.gz or rank_3_et.json.
 func parseName(path string) (fileName, bool) {
 	name := filepath.Base(path)
 	for _, ending := range []string{".gz", ".zst"} {
@@ -28,6 +38,11 @@ func parseName(path string) (fileName, bool) {
 	stem, isJSON := strings.CutSuffix(name, ".json")
 	at := strings.LastIndexAny(stem, "._-") + 1
 	rank, err := strconv.ParseUint(stem[at:], 10, 31)
+	if m := rankInName.FindStringSubmatchIndex(stem); err != nil && m != nil {
+		if rank, err = strconv.ParseUint(stem[m[2]:m[3]], 10, 31); err == nil {
+			return fileName{stem[:m[2]] + stem[m[3]:], int(rank)}, isJSON
+		}
+	}
 	return fileName{stem[:at], int(rank)}, isJSON && err == nil
 }
 

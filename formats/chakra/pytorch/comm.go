@@ -18,10 +18,12 @@ type talk struct {
 	kind    dag.Kind
 	subkind dag.Subkind
 	record  bool // record_param_comms
-	direct  bool // a call of c10d, which has the partner of a message
+	direct  bool // a call of c10d, which has the partner of a message or the root of a collective
 	wait    bool
 	sized   bool
 	bytes   int64
+	out     int64  // bytes of the tensors out; 0: unknown
+	call    string // as in all_reduce
 	group   string // name; "": unknown
 	id      int64  // of the process group in schemas without names; 0: unknown
 	seq     int64  // number of the communication; -1: unknown
@@ -29,7 +31,10 @@ type talk struct {
 	tag     int64
 	start   int64 // of the ranks of the group in the job, with a stride; -1: unknown
 	stride  int64
-	waited  bool // a later op waits for it
+	size    int64 // of the group; 0: unknown
+	even    bool  // all splits among the members are equal
+	waited  bool  // a later op waits for it
+	beside  *talk // the call before an annotation that another thread made after it, with the same caller
 }
 
 // record is the op that stores the arguments of a communication.
@@ -38,7 +43,7 @@ const record = "record_param_comms"
 // talk returns the communication that a host op records, nil if it records none.
 func (p *opReader) talk(o *op, n *node) *talk {
 	annotation := strings.Contains(o.Name, ":") && !strings.HasPrefix(o.Name, "c10d::")
-	direct := strings.HasPrefix(o.Name, "c10d::send") || strings.HasPrefix(o.Name, "c10d::recv")
+	direct := strings.HasPrefix(o.Name, "c10d::send") || strings.HasPrefix(o.Name, "c10d::recv") || rootedCalls[o.Name]
 	if o.Name != record && !annotation && !direct {
 		return nil
 	}
@@ -48,10 +53,13 @@ func (p *opReader) talk(o *op, n *node) *talk {
 	case t.record:
 		name = t.fromRecord(n)
 	case direct:
-		name = strings.TrimPrefix(name, "c10d::")
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "c10d::"), "_")
 		t.fromCall(n)
 	case !isLibrary(name):
 		return nil
+	}
+	if _, t.call, _ = strings.Cut(name, ":"); t.call == "" {
+		t.call = name
 	}
 	if t.wait = t.record && name == "wait"; t.wait {
 		return t
@@ -61,11 +69,17 @@ func (p *opReader) talk(o *op, n *node) *talk {
 		return nil
 	}
 	t.bytes, t.sized = tensorBytes(n.in)
+	t.out, _ = tensorBytes(n.out)
 	t.fromAttributes(n)
 	if o.group != "" {
 		t.group = o.group
 	}
 	return t
+}
+
+// rootedCalls are the calls whose first number is the root, a rank of the group.
+var rootedCalls = map[string]bool{
+	"c10d::broadcast_": true, "c10d::reduce_": true, "c10d::gather_": true, "c10d::scatter_": true,
 }
 
 // isLibrary reports whether a name is an annotation of a library for communication.
@@ -92,11 +106,14 @@ func (t *tensors) values() (values []json.RawMessage, types []string) {
 func (t *talk) fromRecord(n *node) (name string) {
 	values, types := n.in.values()
 	numbers := 0
+	even := true // splits among the members
 	var list []int64
 	for i, kind := range types {
 		switch {
 		case kind == "String" && name == "":
 			name, _ = nodejson.String(values[i])
+		case strings.HasPrefix(kind, "GenericList[Int") && name != "":
+			even = even && allEqual(values[i])
 		case strings.HasPrefix(kind, "Tuple[String"):
 			var pair []string
 			if json.Unmarshal(values[i], &pair) == nil && len(pair) > 0 {
@@ -118,9 +135,24 @@ func (t *talk) fromRecord(n *node) (name string) {
 		}
 	}
 	if len(list) >= 3 { // start, stride and size of the group
-		t.start, t.stride = list[0], list[1]
+		t.start, t.stride, t.size = list[0], list[1], max(list[2], 0)
 	}
+	t.even = even
 	return name
+}
+
+// allEqual reports whether a list has only equal numbers.
+func allEqual(list json.RawMessage) bool {
+	var numbers []int64
+	if json.Unmarshal(list, &numbers) != nil {
+		return false
+	}
+	for _, n := range numbers {
+		if n != numbers[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // fromCall reads the partner and the tag of a message from the call, which has them behind the group.
@@ -142,12 +174,16 @@ func (t *talk) fromCall(n *node) {
 
 // fromAttributes reads the attributes that schemas from 1.1.0 on have.
 func (t *talk) fromAttributes(n *node) {
-	elements, size := int64(0), int64(0)
+	elements, out, size := int64(0), int64(0), int64(0)
 	for _, a := range n.Attrs {
 		v, isNumber := nodejson.Int(a.Value)
 		switch a.Name {
 		case "in_msg_nelems":
 			elements = v
+		case "out_msg_nelems":
+			out = v
+		case "pg_size":
+			t.size = max(v, 0)
 		case "dtype":
 			s, _ := nodejson.String(a.Value)
 			size = kineto.ElementSize(s)
@@ -160,6 +196,9 @@ func (t *talk) fromAttributes(n *node) {
 				t.stride = v
 			}
 		}
+	}
+	if t.out == 0 && size > 0 && out > 0 && out <= math.MaxInt64/size {
+		t.out = out * size
 	}
 	if (!t.sized || t.bytes == 0) && size > 0 && elements > 0 && elements <= math.MaxInt64/size {
 		t.bytes, t.sized = elements*size, true
@@ -202,6 +241,7 @@ func addTensors(total int64, ok bool, value json.RawMessage, depth int) (int64, 
 // processGroup is a process group that the trace declares.
 type processGroup struct {
 	Name  string  `json:"pg_name"`
+	About string  `json:"pg_desc"`
 	ID    int64   `json:"backend_id"`
 	Ranks []int64 `json:"ranks"` // none: all
 }
@@ -225,6 +265,7 @@ func declared(inputs *tensors) []processGroup {
 func (t *trace) communicate() {
 	t.talksOnHost = true
 	t.findCallers()
+	t.findBeside()
 	recorded := make([]bool, len(t.ops)) // by op: a record is in its calls
 	for i := range t.ops {
 		if k := t.ops[i].talk; k == nil || !k.record || k.wait {
@@ -271,6 +312,27 @@ func (t *trace) inRecord(i int) bool {
 	return false
 }
 
+// findBeside finds the call of each annotation that is not called by it.
+func (t *trace) findBeside() {
+	type key struct {
+		caller  int
+		kind    dag.Kind
+		subkind dag.Subkind
+	}
+	latest := make(map[key]*talk)
+	for _, i := range t.byNumber() {
+		k := t.ops[i].talk
+		if k == nil || k.wait || k.record {
+			continue
+		}
+		if at := (key{t.ops[i].parent, k.kind, k.subkind}); k.direct {
+			latest[at] = k
+		} else {
+			k.beside = latest[at]
+		}
+	}
+}
+
 // complete finds the group and the partner of a communication.
 func (t *trace) complete(i int) {
 	k := t.ops[i].talk
@@ -279,14 +341,17 @@ func (t *trace) complete(i int) {
 			k.group = t.groups[g].Name
 		}
 	}
-	if k.kind == dag.Coll {
+	if k.kind == dag.Coll && !k.subkind.Rooted() {
 		return
 	}
 	for c, steps := t.ops[i].parent, 0; c != none && steps < mostCallers && k.peer < 0; steps++ {
-		if call := t.ops[c].talk; call != nil && call.direct && call.kind == k.kind {
+		if call := t.ops[c].talk; call != nil && call.direct && call.kind == k.kind && call.subkind == k.subkind {
 			k.peer, k.tag = call.peer, call.tag
 		}
 		c = t.ops[c].parent
+	}
+	if k.peer < 0 && k.beside != nil {
+		k.peer, k.tag = k.beside.peer, k.beside.tag
 	}
 	if k.peer < 0 {
 		return

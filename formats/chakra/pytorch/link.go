@@ -28,6 +28,24 @@ type linking struct {
 
 // link adds times and device ops to the trace. Ops get new ids: those of device ops follow that of their caller.
 func (t *trace) link(ctx context.Context, p *profile) error {
+	if err := t.match(p); err != nil {
+		return err
+	}
+	if err := p.setExclusive(ctx, t.compat); err != nil {
+		return format.FileErrorf(p.file, "%w", err)
+	}
+	p.setThreadDeps()
+	callers, err := t.callersOf(p)
+	if err != nil {
+		return err
+	}
+	t.build(p, callers)
+	t.linked = true
+	return nil
+}
+
+// match finds the op of the profile of each op of the trace, and sorts those of the trace.
+func (t *trace) match(p *profile) error {
 	if err := t.checkProcess(p); err != nil {
 		return err
 	}
@@ -50,16 +68,6 @@ func (t *trace) link(ctx context.Context, p *profile) error {
 		return format.FileErrorf(t.file, "expected the execution trace of the run that %s profiled, found %d of %d "+
 			"nodes in it, %d of them with another name: give files of one run", p.file, l.matched, l.of, l.misnamed)
 	}
-	if err := p.setExclusive(ctx, t.compat); err != nil {
-		return format.FileErrorf(p.file, "%w", err)
-	}
-	p.setThreadDeps()
-	callers, err := t.callersOf(p)
-	if err != nil {
-		return err
-	}
-	t.build(p, callers)
-	t.linked = true
 	return nil
 }
 
@@ -338,6 +346,17 @@ func (p *profile) caller(d *deviceOp, l launch, list []int) int {
 	return last
 }
 
+// completeAll finds the groups and partners of all communications.
+func (t *trace) completeAll() {
+	t.findCallers()
+	t.findBeside()
+	for i := range t.ops {
+		if k := t.ops[i].talk; k != nil && !k.wait && !k.direct {
+			t.complete(i)
+		}
+	}
+}
+
 // build makes the linked ops.
 func (t *trace) build(p *profile, calls map[int][]int) {
 	host := make([]*hostOp, len(t.ops))
@@ -346,12 +365,7 @@ func (t *trace) build(p *profile, calls map[int][]int) {
 			host[o.op] = o
 		}
 	}
-	t.findCallers()
-	for i := range t.ops {
-		if k := t.ops[i].talk; k != nil && !k.wait && !k.direct {
-			t.complete(i)
-		}
-	}
+	t.completeAll()
 	ids := make(map[uint64]uint64, len(t.ops))
 	old := t.ops
 	ops := make([]op, 0, len(old)+len(p.devices))
@@ -439,14 +453,19 @@ func (t *trace) talkAround(i int, group string) *talk {
 	return &k
 }
 
+// warnNames reports matches of different names.
+func (l *linking) warnNames(t *trace, warn func(string, ...any)) {
+	if l.misnamed > 0 {
+		warn("%s: %d nodes have another name in the profile", t.file, l.misnamed)
+	}
+}
+
 // warn reports how much was linked.
 func (l *linking) warn(t *trace, warn func(string, ...any)) {
 	if n := l.of - l.matched; n > 0 {
 		warn("%s: %d of %d nodes are not in the profile: they take no time", t.file, n, l.of)
 	}
-	if l.misnamed > 0 {
-		warn("%s: %d nodes have another name in the profile", t.file, l.misnamed)
-	}
+	l.warnNames(t, warn)
 	if l.orphans > 0 {
 		warn("%s: %d kernels and copies are dropped: the profile lacks the calls that launched them, or the operators "+
 			"around these", t.file, l.orphans)

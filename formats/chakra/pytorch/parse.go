@@ -47,9 +47,12 @@ type op struct {
 	group     string // process group
 	interDep  uint64 // dependency on another thread; 0: none
 	sync      bool
-	bytes     int64 // of a communication
-	talk      *talk // communication of a host op; nil: none
-	rf        int64 // number of the record function
+	bytes     int64  // of a communication
+	talk      *talk  // communication of a host op; nil: none
+	rf        int64  // number of the record function
+	shapes    string // of the inputs, as in the file; "": unknown or long
+	outShapes string
+	moved     int64 // bytes of the tensors, if the floating-point operations may count
 	thread    int64 // in the order of first calls
 	waits     bool  // it waits for the communication waitsFor
 	waitsFor  uint64
@@ -291,11 +294,25 @@ func (p *opReader) read(o *op, n *node) {
 		p.groups = append(p.groups, declared(n.in)...)
 	}
 	if !o.device {
+		o.shapes, o.outShapes = shapesOf(n.in), shapesOf(n.out)
+		if _, counted := flopsInputs[o.Name]; counted {
+			in, _ := tensorBytes(n.in)
+			out, _ := tensorBytes(n.out)
+			o.moved = in + min(out, math.MaxInt64-in)
+		}
 		o.talk = p.talk(o, n)
 		if p.pair != nil {
 			o.bytes, _ = tensorBytes(n.in) // of a kernel that it launches
 		}
 	}
+}
+
+// shapesOf returns the shapes of tensors if they are short.
+func shapesOf(t *tensors) string {
+	if t == nil || len(t.Shapes) > longestShapes || string(t.Shapes) == "[]" {
+		return ""
+	}
+	return string(t.Shapes)
 }
 
 func isNull(value json.RawMessage) bool {

@@ -23,6 +23,7 @@ type profile struct {
 	devices  []deviceOp
 	numbered bool // host ops have numbers of record functions
 	warnings []func(warn func(string, ...any))
+	names    map[string]string
 }
 
 // hostOp is an operator or annotation of the host.
@@ -56,6 +57,7 @@ type deviceOp struct {
 	stream                int64
 	hasStream             bool
 	group                 string
+	ordinal               int32 // among the device ops of the file
 }
 
 // launchCalls are the calls that launch kernels and copies.
@@ -68,41 +70,54 @@ var launchCalls = map[string]bool{
 
 // readProfile reads a file of Kineto.
 func readProfile(ctx context.Context, in *format.Input) (*profile, error) {
-	p := &profile{file: in.Name, launches: make(map[int64]launch)}
-	names := make(map[string]string)
-	intern := func(text []byte) string {
-		s, ok := names[string(text)]
-		if !ok {
-			s = string(text)
-			names[s] = s
-		}
-		return s
-	}
+	p := newProfile(in.Name)
 	warn := func(text string, args ...any) {
 		p.warnings = append(p.warnings, func(warn func(string, ...any)) { warn(text, args...) })
 	}
 	var err error
-	p.rank, err = kineto.Each(ctx, in, warn, func(e *kineto.Event) error {
-		switch string(e.Category) {
-		case "cpu_op", "user_annotation", "Operator", "":
-			if !strings.Contains(string(e.Name), "ProfilerStep") {
-				p.addHost(e, intern)
-			}
-		case "cuda_runtime", "cuda_driver", "Runtime":
-			if launchCalls[string(e.Name)] {
-				p.addLaunch(e, intern)
-			}
-		case "kernel", "gpu_memcpy", "Kernel", "Memcpy":
-			p.addDevice(e, intern)
-		}
-		return nil
-	})
+	p.rank, err = kineto.Each(ctx, in, warn, p.add)
 	if err != nil {
 		return nil, err
 	}
+	p.sort()
+	return p, nil
+}
+
+func newProfile(file string) *profile {
+	return &profile{file: file, launches: make(map[int64]launch), names: make(map[string]string)}
+}
+
+// intern returns a text, which is stored once.
+func (p *profile) intern(text []byte) string {
+	s, ok := p.names[string(text)]
+	if !ok {
+		s = string(text)
+		p.names[s] = s
+	}
+	return s
+}
+
+// add adds an event of the file.
+func (p *profile) add(e *kineto.Event) error {
+	switch string(e.Category) {
+	case "cpu_op", "user_annotation", "Operator", "":
+		if !strings.Contains(string(e.Name), "ProfilerStep") {
+			p.addHost(e, p.intern)
+		}
+	case "cuda_runtime", "cuda_driver", "Runtime":
+		if launchCalls[string(e.Name)] {
+			p.addLaunch(e, p.intern)
+		}
+	case "kernel", "gpu_memcpy", "Kernel", "Memcpy":
+		p.addDevice(e, p.intern)
+	}
+	return nil
+}
+
+// sort sorts ops by their starts.
+func (p *profile) sort() {
 	slices.SortStableFunc(p.host, func(a, b hostOp) int { return cmp.Compare(a.start, b.start) })
 	slices.SortStableFunc(p.devices, func(a, b deviceOp) int { return cmp.Compare(a.start, b.start) })
-	return p, nil
 }
 
 func number(value []byte, to *int64) {
@@ -142,7 +157,8 @@ func (p *profile) addLaunch(e *kineto.Event, intern func([]byte) string) {
 }
 
 func (p *profile) addDevice(e *kineto.Event, intern func([]byte) string) {
-	o := deviceOp{start: e.Start, took: e.Took, name: intern(e.Name), correlation: -1, external: -1}
+	o := deviceOp{start: e.Start, took: e.Took, name: intern(e.Name), correlation: -1, external: -1,
+		ordinal: e.Ordinal}
 	e.Args(func(name, value []byte) bool {
 		switch string(name) {
 		case "correlation":

@@ -46,7 +46,14 @@ var schemas = map[string]bool{
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-	inputs, pairs, err := pairsOf(inputs, o)
+	var profiles []*format.Input
+	if !alike(inputs) {
+		inputs, profiles = separate(inputs)
+	}
+	if !o.Compat && len(inputs) > 0 && len(profiles) >= len(inputs) {
+		return readProfiles(inputs, profiles, o)
+	}
+	pairs, err := pairsOf(inputs, profiles, o)
 	if err != nil {
 		return nil, err
 	}
@@ -85,25 +92,26 @@ func withHead(in *format.Input) *format.Input {
 	return &with
 }
 
-// pairsOf separates execution traces from profiles, and reads the profile of each rank.
-func pairsOf(inputs []*format.Input, o format.ReadOptions) ([]*format.Input, map[int64]*profile, error) {
-	var traces, others []*format.Input
-	if alike(inputs) {
-		return inputs, nil, nil
-	}
+// separate separates execution traces from profiles.
+func separate(inputs []*format.Input) (traces, profiles []*format.Input) {
 	for _, in := range inputs {
 		in = withHead(in)
 		if kineto.Format.Detect(in.Head) && !beginning.Match(in.Head) {
-			others = append(others, in)
+			profiles = append(profiles, in)
 		} else {
 			traces = append(traces, in)
 		}
 	}
+	return traces, profiles
+}
+
+// pairsOf reads the profile of each rank.
+func pairsOf(traces, others []*format.Input, o format.ReadOptions) (map[int64]*profile, error) {
 	if len(others) == 0 {
-		return traces, nil, nil
+		return nil, nil
 	}
 	if len(traces) == 0 {
-		return nil, nil, format.FileErrorf(others[0].Name, "expected execution traces beside profiles, found none: "+
+		return nil, format.FileErrorf(others[0].Name, "expected execution traces beside profiles, found none: "+
 			"read profiles alone with --from kineto")
 	}
 	profiles := make([]*profile, len(others))
@@ -112,7 +120,7 @@ func pairsOf(inputs []*format.Input, o format.ReadOptions) ([]*format.Input, map
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	pairs := make(map[int64]*profile)
 	for _, p := range profiles {
@@ -121,18 +129,18 @@ func pairsOf(inputs []*format.Input, o format.ReadOptions) ([]*format.Input, map
 		}
 		switch other := pairs[p.rank]; {
 		case p.rank < 0:
-			return nil, nil, format.FileErrorf(p.file, "expected the rank in distributedInfo or in the file's name, "+
+			return nil, format.FileErrorf(p.file, "expected the rank in distributedInfo or in the file's name, "+
 				"as in kineto_3.json, found neither")
 		case p.rank >= int64(len(traces)):
-			return nil, nil, format.FileErrorf(p.file, "expected an execution trace of rank %d beside its profile, "+
+			return nil, format.FileErrorf(p.file, "expected an execution trace of rank %d beside its profile, "+
 				"found %d execution traces", p.rank, len(traces))
 		case other != nil:
-			return nil, nil, format.FileErrorf(p.file, "expected one profile per rank, found rank %d also in %s",
+			return nil, format.FileErrorf(p.file, "expected one profile per rank, found rank %d also in %s",
 				p.rank, other.file)
 		}
 		pairs[p.rank] = p
 	}
-	return traces, pairs, nil
+	return pairs, nil
 }
 
 // warn reports what the traces lack.
@@ -187,6 +195,9 @@ func (t *trace) read(ctx context.Context, in *format.Input) (f chakra.File, err 
 	}
 	if !t.linked && !t.compat {
 		t.communicate()
+	}
+	if !t.linked && !t.compat {
+		t.addFlops()
 	}
 	f.Nodes, err = t.convert()
 	return f, err
