@@ -17,6 +17,7 @@ import (
 type measured struct {
 	first, last dag.Time
 	steps       []stepEnd // ascending
+	computed    dag.Time  // sum of the calcs, if they are on one stream; otherwise negative
 }
 
 // stepEnd is the recorded end of the last op of a step of a rank.
@@ -66,6 +67,29 @@ func (m measured) runTime() (t sim.Clock, ok bool) {
 // Measured is the recorded activity of the ranks.
 type Measured []measured
 
+// computed returns the time of all calcs of a rank, -1 if they are on several streams, where they may overlap.
+func computed(r *dag.Rank) (sum dag.Time) {
+	stream := int32(-1)
+	for i := range r.Len() {
+		if r.Kind[i] != dag.Calc {
+			continue
+		}
+		t := r.CalcTime(i)
+		if t == 0 {
+			continue
+		}
+		if on := r.Stream.At(i); stream < 0 {
+			stream = on
+		} else if stream != on {
+			return -1
+		}
+		if sum += t; sum < 0 {
+			return -1
+		}
+	}
+	return sum
+}
+
 // MeasuredOf returns the recorded times of a trace. It returns an error if there are none.
 func MeasuredOf(t *dag.Trace) (Measured, error) {
 	ranks, any := make([]measured, len(t.Ranks)), false
@@ -77,6 +101,7 @@ func MeasuredOf(t *dag.Trace) (Measured, error) {
 			ranks[i].extend(first, last)
 			ranks[i].extendStep(r.Step.At(op), last)
 		}
+		ranks[i].computed = computed(r)
 		_, ok := ranks[i].runTime()
 		any = any || ok
 	}
@@ -101,6 +126,7 @@ func (ranks Measured) Lowered(before, lowered *dag.Trace) (Measured, error) {
 	for rank, m := range ranks {
 		node := &joined[toRank(before.Nodes[rank])]
 		node.extend(m.first, m.last)
+		node.computed = -1 // ranks of a node overlap
 		for _, s := range m.steps {
 			node.extendStep(s.number, s.last)
 		}
@@ -172,7 +198,11 @@ func (c *comparer) Finish(r *sim.Result) {
 // comparison compares predicted with measured times. Errors are relative: (predicted - measured) / measured.
 type comparison struct {
 	Ranks   []comparedRank `json:"ranks"`
-	Overall compared       `json:"overall"` // the longest time of all ranks
+	Overall compared       `json:"overall"`       // the longest time of all ranks
+	Sum     *compared      `json:"sum,omitempty"` // of all ranks
+	// Communication is the time outside calcs, the sum of all ranks. It is known if each rank has calcs on one stream.
+	Communication *compared `json:"communication,omitempty"`
+
 	MeanAbs *float64       `json:"mean_abs_error"`
 	MaxAbs  *float64       `json:"max_abs_error"`
 	Steps   []comparedStep `json:"steps,omitempty"`
@@ -218,12 +248,46 @@ func (c *comparer) compare(finish []sim.Clock) *comparison {
 		}
 	}
 	out.Overall.setError()
+	c.sum(out)
 	out.Steps = c.compareSteps(finish)
 	if count > 0 {
 		mean := sum / float64(count)
 		out.MeanAbs, out.MaxAbs = &mean, &most
 	}
 	return out
+}
+
+// sum adds the sums over all ranks if the times of all are known.
+func (c *comparer) sum(out *comparison) {
+	var total, outside [2]big.Int // measured, predicted
+	apart := true                 // the time outside calcs is known
+	for rank, r := range out.Ranks {
+		if r.Measured == nil {
+			return
+		}
+		calcs := c.ranks[rank].computed
+		for i, t := range []sim.Clock{*r.Measured, r.Predicted} {
+			total[i].Add(&total[i], exact(t))
+			rest := new(big.Int).Sub(exact(t), big.NewInt(int64(calcs)))
+			apart = apart && calcs >= 0 && rest.Sign() >= 0
+			outside[i].Add(&outside[i], rest)
+		}
+	}
+	out.Sum = sums(&total)
+	if apart {
+		out.Communication = sums(&outside)
+	}
+}
+
+// sums compares two sums in picoseconds; nil if one exceeds 64 bits.
+func sums(of *[2]big.Int) *compared {
+	if !of[0].IsUint64() || !of[1].IsUint64() {
+		return nil
+	}
+	c := &compared{Measured: &sim.Clock{Ticks: of[0].Uint64(), Unit: dag.Picosecond},
+		Predicted: sim.Clock{Ticks: of[1].Uint64(), Unit: dag.Picosecond}}
+	c.setError()
+	return c
 }
 
 // compareSteps compares the steps of all ranks, by step and rank.
@@ -288,6 +352,12 @@ func printComparison(w io.Writer, c *comparison) {
 		}
 	}
 	fmt.Fprintf(w, "all\t%s\n", c.Overall.row())
+	if c.Sum != nil {
+		fmt.Fprintf(w, "sum\t%s\n", c.Sum.row())
+	}
+	if c.Communication != nil {
+		fmt.Fprintf(w, "sum outside calcs\t%s\n", c.Communication.row())
+	}
 	if c.MeanAbs != nil {
 		fmt.Fprintf(w, "\nerror of ranks\tmean of absolute values %s, largest %s\n", percent(*c.MeanAbs),
 			percent(*c.MaxAbs))

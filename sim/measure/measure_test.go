@@ -73,6 +73,12 @@ func TestLowered(t *testing.T) {
 			}
 		}
 		got, err := ranks.Lowered(trace, lowered)
+		for i := range got {
+			if joins := c.ranks == 0; joins && got[i].first != dag.Unmeasured && got[i].computed >= 0 {
+				t.Errorf("%s: rank %d has the calcs of several ranks apart", c.name, i)
+			}
+			got[i].computed = 0
+		}
 		if err != nil && err.Error() != c.err || err == nil && c.err != "" ||
 			err == nil && fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %v, error %v, expected %v, %q", c.name, got, err, c.want, c.err)
@@ -169,5 +175,24 @@ func TestLongRuns(t *testing.T) {
 	if got.Compute.String() != "27670116110564327424000" || got.ExposedCompute.String() != "13835058055282163712000" ||
 		got.ExposedShare != 0.5 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestComputed: calcs on one stream add up, those on several do not.
+func TestComputed(t *testing.T) {
+	b := dag.NewBuilder(1)
+	r := b.Rank(0)
+	r.Calc(3)
+	r.Send(0, 1, 0)
+	r.Calc(4)
+	r.Add(dag.Op{Kind: dag.Calc, Stream: 7}) // takes no time
+	if got := computed(b.Trace().Ranks[0]); got != 7 {
+		t.Errorf("%d ps, expected 7", got)
+	}
+	b = dag.NewBuilder(1)
+	b.Rank(0).Calc(3)
+	b.Rank(0).Add(dag.Op{Kind: dag.Calc, Stream: 7, Duration: 1})
+	if got := computed(b.Trace().Ranks[0]); got >= 0 {
+		t.Errorf("%d ps on two streams, expected none", got)
 	}
 }
