@@ -34,7 +34,7 @@ latencies() {
     awk -F, 'NR > 1 && $3 < 1000000 { print $5 / 1e6 }' "$work/flows.csv" | sort -g |
         awk '{ v[NR] = $1; sum += $1 } END { print sum / NR, v[int(1 + (NR - 1) * 0.99)], v[NR] }'
 }
-echo 'network and statistic,transport,completion time (us)' >"$work/t.csv"
+echo 'network and statistic,transport,completion time (us),low,high' >"$work/t.csv"
 for network in '1:1 16' '8:1 2'; do
     set -- $network
     for transport in mprdma ndp; do
@@ -43,10 +43,10 @@ for network in '1:1 16' '8:1 2'; do
         done >"$work/times"
         field=1
         for statistic in mean p99 max; do
-            value=$(cut -d' ' -f$field "$work/times" | mean | cut -d, -f1)
+            value=$(cut -d' ' -f$field "$work/times" | mean)
             shown "$1, $transport: $statistic (us)" "$value"
             printf '%s %s,%s,%s\n' "$1" $statistic $transport "$value" >>"$work/t.csv"
-            eval "${transport}_$statistic=\$value"
+            eval "${transport}_$statistic=${value%%,*}"
             field=$((field + 1))
         done
     done

@@ -6,6 +6,7 @@
 #   trend ITEM "STATEMENT" CONDITION ["REASON"]
 #                               CONDITION is an expression of awk over numbers; with a reason, a false one is no failure
 #   shown ITEM HERE             a number that nobody published
+#                               HERE may be MEAN,LOW,HIGH, as the function mean prints them: the verdict has the interval
 #   differs ITEM PUBLISHED HERE "REASON"    a number that is known to differ; no failure
 #   picture bars|lines TABLE [FLAG...]
 #                               draws the CSV file TABLE: group, series, value[, low, high]; flags of tracecat --plot
@@ -75,11 +76,12 @@ exact() {
 }
 
 within() {
-    off=$(awk -v p="$3" -v h="$4" 'BEGIN { d = (h / p - 1) * 100; printf "%.2g", d < 0 ? -d : d }')
+    here=${4%%,*}
+    off=$(awk -v p="$3" -v h="$here" 'BEGIN { d = (h / p - 1) * 100; printf "%.2g", d < 0 ? -d : d }')
     if awk -v d="$off" -v most="$1" 'BEGIN { exit !(d <= most) }'; then
-        row "$2" "$3" "$4" "$(ratio "$4" "$3")" "within $off % (accepted: $1 %)"
+        row "$2" "$3" "$here" "$(ratio "$here" "$3")" "within $off % (accepted: $1 %)$(interval "$4")"
     else
-        row "$2" "$3" "$4" "$(ratio "$4" "$3")" DIFFERS
+        row "$2" "$3" "$here" "$(ratio "$here" "$3")" DIFFERS
     fi
 }
 
@@ -93,7 +95,14 @@ trend() {
     fi
 }
 
-shown() { row "$1" '' "$2" '' 'no published value'; }
+shown() { row "$1" '' "${2%%,*}" '' "no published value$(interval "$2")"; }
+
+# interval MEAN,LOW,HIGH: prints the interval of a mean over several seeds.
+interval() {
+    case $1 in
+    *,*) [ "$seeds" -eq 1 ] || echo "$1" | awk -F, -v n="$seeds" '{ printf "; 95 %% interval of %d: %.6g to %.6g", n, $2, $3 }' ;;
+    esac
+}
 
 differs() { row "$1" "$2" "$3" "$(ratio "$3" "$2")" "differs: $4"; }
 

@@ -42,8 +42,7 @@ variant() {
     eval "echo \"$1,,\$${1}_ts\"" >>"$work/t.csv"
     for column in t:'time (cycles)' e:'latency (cycles)' n:'network latency' x:throughput; do
         eval "numbers=\$${1}_${column%%:*}s"
-        row "$1, ${column#*:}" '' "$(echo "$numbers" | awk -F, '{ printf "%.6g", $1 }')" '' \
-            "no published value; 95 % interval of $seeds: $(echo "$numbers" | awk -F, '{ printf "%.6g to %.6g", $2, $3 }')"
+        shown "$1, ${column#*:}" "$(echo "$numbers" | awk -F, '{ printf "%.6g,%s,%s", $1, $2, $3 }')"
     done
 }
 
