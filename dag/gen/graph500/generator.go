@@ -34,7 +34,8 @@ compares the model with the results.`,
   tracegen graph500 --measure --scale 17 --roots per-degree:200 --csv`,
 	Exclusive: [][]string{{"print-model", "measure", "from-graph"}, {"json", "csv"}, {"measure", "link"}},
 	New: func() generator.Config {
-		return &Config{model: Default(), Seed: generator.NewSeed(), measurement: DefaultMeasurement()}
+		return &Config{model: Default(), Seed: generator.NewSeed(), measurement: DefaultMeasurement(),
+			levels: Span{0, maxLevels - 1}}
 	},
 	Small: param.Texts{"scale": {"12"}, "ranks": {"4"}},
 	Large: param.Texts{"scale": {"12"}, "ranks": {"16"}},
@@ -47,6 +48,7 @@ type Config struct {
 	root         rootChoice
 	prints, json bool
 	fromGraph    bool
+	levels       Span
 
 	measures, csv bool
 	measurement   Measurement
@@ -100,7 +102,7 @@ func (c *Config) Params() param.Set {
 		param.Size(&p.ControlBytes, "control-bytes",
 			"size of notices and all-reduce messages; 0: as --message-bytes"),
 		param.Int(&p.MaxLevels, "max-levels", "maximum number of levels, including level 0"),
-		param.Enum((*rangeText)(&p.Levels), "levels", "levels of the search that the trace has, such as 2 or 1-3").
+		param.Enum((*rangeText)(&c.levels), "levels", "levels of the search that the trace has, such as 2 or 1-3").
 			Placeholder("range"),
 		param.Float(&p.Rest, "rest", "share of queries that may remain when the search ends, from level 5 on"),
 		c.SeedParam(),
@@ -170,6 +172,9 @@ func (c *Config) params(env *generator.Env) (Params, error) {
 	p := c.model
 	p.Context = env.OrEmpty().Context
 	p.Degrees.Weighted = c.root == weightedRoot
+	if c.levels != (Span{0, maxLevels - 1}) {
+		p.Levels = &c.levels
+	}
 	if p.Degrees.Kind != MeasuredDegrees {
 		return p, nil
 	}

@@ -405,7 +405,7 @@ func TestWrittenLevels(t *testing.T) {
 		}
 		var parts []*dag.Trace
 		for level := range levels {
-			p.Levels = Span{level, level}
+			p.Levels = &Span{level, level}
 			parts = append(parts, mustMake(t, p, 3))
 		}
 		for rank := range whole.Ranks {
@@ -422,7 +422,7 @@ func TestWrittenLevels(t *testing.T) {
 				t.Fatalf("notices %v, rank %d: %d ops in levels, %d in the whole", notices, rank, len(got), len(want))
 			}
 		}
-		p.Levels = Span{levels, levels + 3}
+		p.Levels = &Span{levels, levels + 3}
 		if _, err := NewSource(p, 3); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has the levels 0-%d",
 			levels-1)) {
 			t.Errorf("levels behind the search: error %v", err)

@@ -33,7 +33,7 @@ type Params struct {
 	ControlBytes int64 // of notices and of messages of the all-reduce; 0: MessageBytes
 
 	MaxLevels int     // of the search, including level 0
-	Levels    Span    // levels of the search that the trace has
+	Levels    *Span   // levels of the search that the trace has; nil: all
 	Rest      float64 // from level 5 on, the search ends when at most this share of the queries is left
 
 	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
@@ -95,7 +95,6 @@ func Default() Params {
 	return Params{
 		Scale: 20, EdgeFactor: 16, Nodes: 72, Coalescing: 256, QueryTime: Machines[0].QueryTime, RootProcess: -1,
 		Variation: 1, PacketPhits: 1024, Cycle: 800 * dag.Picosecond, MaxLevels: 9, Rest: 0.1,
-		Levels: Span{0, maxLevels - 1},
 	}
 }
 
@@ -168,7 +167,7 @@ func (p *Params) check() error {
 		return fmt.Errorf("variation is %v, expected 0..1", p.Variation)
 	case !(p.Rest >= 0 && p.Rest <= 1):
 		return fmt.Errorf("rest is %v, expected 0..1", p.Rest)
-	case p.Levels.First < 0 || p.Levels.Last < p.Levels.First:
+	case p.Levels != nil && (p.Levels.First < 0 || p.Levels.Last < p.Levels.First):
 		return fmt.Errorf("levels are %v, expected a range of levels, the lower one first", p.Levels)
 	case p.Eq7 > PrintedEq7:
 		return fmt.Errorf("no equation 7 with the number %d", p.Eq7)

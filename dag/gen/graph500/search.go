@@ -70,6 +70,9 @@ func (s *search) continues(level int, left, all int64) bool {
 
 // written returns the levels of the trace, from first up to, but without, end.
 func (s *search) written() (first, end int) {
+	if s.p.Levels == nil {
+		return 0, len(s.levels)
+	}
 	return s.p.Levels.First, min(s.p.Levels.Last+1, len(s.levels))
 }
 
