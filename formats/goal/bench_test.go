@@ -3,6 +3,7 @@ package goal
 import (
 	"bytes"
 	"io"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -37,6 +38,31 @@ func stencil(ranks, steps int) *dag.Trace {
 				}
 				rank.Requires(wait, m)
 			}
+		}
+	}
+	return b.Trace()
+}
+
+// random is a schedule of an application with random computation, as the texts of third parties have it: attributes
+// only where they are not 0, and dependencies below the op that waits.
+func random(ranks, steps int) *dag.Trace {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := dag.NewBuilder(ranks)
+	for rank := range ranks {
+		to, wait := b.Rank(rank), -1
+		for step := range steps {
+			var ops []int
+			for range 4 {
+				peer, tag := int32(r.IntN(ranks)), int64(8*step+r.IntN(8))
+				ops = append(ops, to.Recv(peer, 2048+int64(r.IntN(8)), tag), to.Send(peer, 2048+int64(r.IntN(8)), tag))
+			}
+			calc := to.Calc(dag.Time(r.IntN(50_000)) * dag.Nanosecond)
+			if wait >= 0 {
+				for _, op := range append(ops, calc) {
+					to.Requires(op, wait)
+				}
+			}
+			wait = to.Add(dag.Op{Kind: dag.Calc, Stream: int32(r.IntN(4))}, append(ops, calc)...)
 		}
 	}
 	return b.Trace()
@@ -78,6 +104,8 @@ func BenchmarkReadText(b *testing.B) {
 	b.Run("canonical", func(b *testing.B) { benchmarkRead(b, Text, text, stream) })
 	named := bytes.ReplaceAll(text, []byte("l"), []byte("op_l"))
 	named = bytes.ReplaceAll(named, []byte("caop_lc"), []byte("calc"))
+	app := encode(b, Text, random(256, 800))
+	b.Run("random", func(b *testing.B) { benchmarkRead(b, Text, app, stream) })
 	b.Run("named", func(b *testing.B) { benchmarkRead(b, Text, named, stream) })
 }
 

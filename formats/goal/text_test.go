@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -518,7 +520,10 @@ func FuzzText(f *testing.F) {
 	f.Add([]byte("num_ranks 1rank 0{A:calc0\nA:send0bto0nic270\nA:calc0\n}"))
 	f.Add([]byte("num_ranks 1\ncalc 1 cpu 256\nsend 1b to 0 cpu 3 nic 70000\n"))
 	f.Add([]byte("num_ranks 1\nl2: calc 1\nl2: calc 2\nl1: calc 3\nl1 requires l2\nl2 irequires l1\nl2 requires l1"))
+	f.Add([]byte(oneBlock("l1: recv 5b from 0 tag 7 cpu 2 nic 3", "l2: send 5b to 0 tag 7", "l3: calc 99999999 cpu 1",
+		"l3 requires l1", "l3 irequires l2", "l5: calc 0", "l4: calc 1", "l5: calc 4", "l9 requires l5")))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		checkUnusual(t, text)
 		trace, err := Text.Read(stream("f", text), options(true))
 		if strict, strictErr := Text.Read(stream("f", text), options(false)); strictErr == nil {
 			if loses(Text.Losses(strict), "above 255") {
@@ -542,4 +547,71 @@ func FuzzText(f *testing.F) {
 			t.Fatal("binary -> trace -> binary is not the identity")
 		}
 	})
+}
+
+// TestUsualLines compares the trace of lines in the form of generated schedules with that of the same lines in another
+// form, for labels of all kinds of order and names, and numbers and attributes of all lengths.
+func TestUsualLines(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	number := func() string {
+		return strconv.FormatUint(random.Uint64()>>(28+random.IntN(37)), 10)
+	}
+	for range 300 {
+		prefix := []string{"l", "op_", "x9_", "send", "calc", strings.Repeat("long", 5)}[random.IntN(6)]
+		var lines []string
+		next, defined := 1, []int{}
+		for range random.IntN(60) {
+			label := next
+			switch random.IntN(12) {
+			case 0:
+				next += 3
+			case 1:
+				label = max(1, next-2)
+			}
+			next++
+			defined = append(defined, label)
+			line := fmt.Sprintf("%s%d: ", prefix, label)
+			switch random.IntN(3) {
+			case 0:
+				line += "calc " + number()
+			case 1:
+				line += "send " + number() + "b to " + number()
+			default:
+				line += "recv " + number() + "b from " + number()
+			}
+			if random.IntN(2) == 0 && !strings.Contains(line, ": calc") {
+				line += " tag " + number()
+			}
+			if random.IntN(2) == 0 {
+				line += fmt.Sprint(" cpu ", random.IntN(256))
+			}
+			if random.IntN(3) == 0 && !strings.Contains(line, ": calc") {
+				line += fmt.Sprint(" nic ", random.IntN(256))
+			}
+			lines = append(lines, line)
+			for range random.IntN(3) {
+				lines = append(lines, fmt.Sprintf("%s%d %s %s%d", prefix, defined[random.IntN(len(defined))],
+					[]string{"requires", "irequires"}[random.IntN(2)], prefix, defined[random.IntN(len(defined))]))
+			}
+			if random.IntN(20) == 0 {
+				lines = append(lines, "other requires "+prefix+"1")
+			}
+		}
+		text := "num_ranks 2\nrank 0 {\n" + strings.Join(lines, "\n") + "\n}\nrank 1 {\n" + strings.Join(lines, "\n") + "\n}\n"
+		checkUnusual(t, []byte(text))
+	}
+}
+
+// checkUnusual checks that a text and the same with a blank before the end of every line, which the fast parser does
+// not accept, give the same trace or error.
+func checkUnusual(t *testing.T, text []byte) {
+	text = append(slices.Clip(text), strings.Repeat("\n", fastRoom)...)
+	usual, err := Text.Read(stream("f", text), options(false))
+	unusual, errUnusual := Text.Read(stream("f", bytes.ReplaceAll(text, []byte("\n"), []byte(" \n"))), options(false))
+	if errUnusual == nil && (err != nil || !reflect.DeepEqual(usual, unusual)) {
+		t.Fatalf("%.2000s\nother trace if lines end in a blank: error %v", text, err)
+	}
+	if errUnusual != nil && (err == nil || err.Error() != errUnusual.Error()) && !bytes.Contains(text, []byte("\r")) {
+		t.Fatalf("%.2000s\nerror %v, with blanks %v", text, err, errUnusual)
+	}
 }

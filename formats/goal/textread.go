@@ -180,6 +180,10 @@ func (r *textReader) parse(b []byte) error {
 		lineStart = false
 		switch c := b[p]; {
 		case identifierBytes[c] == letter:
+			if next := r.usualLines(b, p); next > p {
+				p, lineStart = next, true
+				continue
+			}
 			p, lineStart, err = r.word(b, p)
 		case newline(b, p) > 0:
 			p, lineStart = newline(b, p), true
