@@ -356,7 +356,7 @@ func printComparison(w io.Writer, c *comparison) {
 		fmt.Fprintf(w, "sum\t%s\n", c.Sum.row())
 	}
 	if c.Communication != nil {
-		fmt.Fprintf(w, "sum outside calcs\t%s\n", c.Communication.row())
+		fmt.Fprintf(w, "non-calc\t%s\n", c.Communication.row())
 	}
 	if c.MeanAbs != nil {
 		fmt.Fprintf(w, "\nerror of ranks\tmean of absolute values %s, largest %s\n", percent(*c.MeanAbs),
