@@ -17,7 +17,7 @@ import (
 // Format is the workload text of SimAI. [Options] give the number of ranks and passes.
 var Format = format.Format{
 	Name:   "simai",
-	Title:  "SimAI workload texts, row by row",
+	Title:  "SimAI workload texts and AICB logs",
 	Detect: detect,
 	Read:   read,
 	Options: &format.OptionTable{
@@ -28,18 +28,24 @@ var Format = format.Format{
 
 // Options are the options of workload texts.
 type Options struct {
-	Ranks  int // number of ranks; 0: as the text states
-	Passes int // number of passes over the rows; 0: one
+	Ranks  int  // number of ranks; 0: as the text states
+	Passes int  // number of passes over the rows; 0: one
+	NoInit bool // a log without its calls before the first epoch
 }
 
 // Params returns the parameters of the options.
 func (o *Options) Params() param.Set {
 	passes := param.Int(&o.Passes, "passes", "number of passes over the workload (default: one)")
-	return param.Set{format.RanksParam(&o.Ranks), format.Within(passes, &o.Passes, 0, math.MaxInt32)}
+	return param.Set{format.RanksParam(&o.Ranks), format.Within(passes, &o.Passes, 0, math.MaxInt32),
+		param.Bool(&o.NoInit, "no-init", "skip the calls of an AICB log before its first epoch")}
 }
 
-// detect reports whether the first line begins with a policy of transformers and the second is a number.
+// detect reports whether a text is a log, or its first line begins with a policy of transformers and the second is a
+// number.
 func detect(head []byte) bool {
+	if isLog(head) {
+		return true
+	}
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
 	words, count := bytes.Fields(first), bytes.Fields(second)
@@ -70,11 +76,14 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, format.FileErrorf(in.Name, "reading: %w", err)
 	}
+	own := format.Own(o.Own, func() *Options { return new(Options) })
+	if isLog(content) {
+		return readLog(in, content, own, o)
+	}
 	w, err := parse(in.Name, content, o.Compat)
 	if err != nil {
 		return nil, err
 	}
-	own := format.Own(o.Own, func() *Options { return new(Options) })
 	l, err := w.layout(max(own.Ranks, o.Ranks), o.Compat)
 	if err != nil {
 		return nil, &format.FileError{File: in.Name, Err: err}
