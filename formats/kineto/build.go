@@ -32,7 +32,10 @@ func (j *job) trace() (*dag.Trace, error) {
 		return nil, err
 	}
 	t := b.Trace()
-	return t, b.Err()
+	if err := b.Err(); err != nil || !j.o.own.MergeCalcs {
+		return t, err
+	}
+	return t, mergeCalcs(t)
 }
 
 // rankBuilder builds a rank.
@@ -249,6 +252,9 @@ type added struct {
 	end    dag.Time // of a calc of its own in a replay; 0: none
 }
 
+// gapName is the name of calcs for time that no op explains.
+const gapName = "gap"
+
 // gap adds the time between what an op waited for and its start. ended is the end of that as measured, ready in a
 // replay; wait adds another op to the dependencies.
 func (b *rankBuilder) gap(o *deviceOp, label int32, isCalc bool, ended, ready dag.Time, wait func(int32)) (a added) {
@@ -256,7 +262,7 @@ func (b *rankBuilder) gap(o *deviceOp, label int32, isCalc bool, ended, ready da
 	if gap <= 0 || b.job.o.own.Gaps == gapsNone {
 		return a
 	}
-	name, host := "gap", int32(0)
+	name, host := gapName, int32(0)
 	if o.correlation >= 0 && b.calls[o.correlation].start > ended {
 		name, host = "host", 1
 		if on := b.waits.host[o.correlation]; on >= 0 && b.ops[on].end() <= o.start && b.places[on].count > 0 {

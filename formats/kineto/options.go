@@ -19,6 +19,7 @@ type Options struct {
 	Jitter      float64  // standard deviation of the computation of replicated ranks, relative to it
 	Stragglers  []string // replicated ranks whose computation takes longer, as RANK=FACTOR
 	Seed        int64    // seed of the jitter
+	MergeCalcs  bool     // make each run of calcs of a stream one calc
 	Steps       string   // steps to keep: their number, the first and last as in 15-17, or last; "": all
 
 	steps   stepNumbers
@@ -113,6 +114,8 @@ func (o *Options) Params() param.Set {
 			"none, host (the host was late) or all", gapsNone, gapsHost, gapsAll),
 		param.Time(&o.KernelGap, "kernel-gap",
 			"longest gap between ops of a Kineto trace that belongs to the launch of the next op"),
+		param.Bool(&o.MergeCalcs, "merge-calcs",
+			"make each run of calcs of a stream of a Kineto trace one calc, if no other op needs them"),
 		param.Bool(&o.OnlyPresent, "only-present",
 			"reduce process groups of a Kineto trace to the ranks that have files"),
 		param.Bool(&o.Replicate, "replicate",
