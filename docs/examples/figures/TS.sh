@@ -1,8 +1,8 @@
 #!/bin/sh
 # The campaign of TrafPy's benchmark (Parsonson et al., Optical Switching and Networking 46, 2022): completion times,
 # throughput and accepted flows of four schedulers by load, in time slots. Published: means of five runs in the authors'
-# notebook notebooks/benchmark_mean_summary_dataframes_plotbed.ipynb, for the traffic rack_sensitivity_02. The summary table
-# of the repository is the first of these runs. Network, slot and end of runs are those of the notebook and of
+# notebook notebooks/benchmark_mean_summary_dataframes_plotbed.ipynb, for the traffic rack_sensitivity_02, and at load 0.9 for
+# 04, 06 and 08, with more of the bytes within racks. The summary table of the repository is the first of the runs of 02. Network, slot and end of runs are those of the notebook and of
 # trafpy/benchmarker/main_testbed_benchmark_data.py. A started script continues where the last one ended.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
@@ -10,20 +10,20 @@ published_seeds=5 small_seeds=1
 figure TS 'TrafPy: flow completion times of schedulers by load' "$@"
 
 case $size in
-small) loads='0.1 0.5 0.9' ;;
-medium) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' seeds=$(awk "BEGIN { print $seeds < 5 ? $seeds : 5 }") ;;
-full) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' ;;
+small) loads='0.1 0.5 0.9' others= ;;
+medium) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' others='04 06 08' seeds=$(awk "BEGIN { print $seeds < 5 ? $seeds : 5 }") ;;
+full) loads='0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9' others='04 06 08' ;;
 esac
-# run LOAD SEED: prints, of each scheduler, the mean and 99th percentile of completion times in us, throughput and the share
+# run TRAFFIC LOAD SEED: prints, of each scheduler, the mean and 99th percentile of completion times in us, throughput and the share
 # of accepted flows. Runs end two slots after the slot of the last arrival.
 run() {
-    tracegen matrix -q --preset rack_sensitivity_02 --ranks 64 --racks 4 --capacity 1250 --load "$1" --auto-correct \
-        --min-duration 320ms --seed "$2" -o "$work/t.parquet"
+    tracegen matrix -q --preset "rack_sensitivity_$1" --ranks 64 --racks 4 --capacity 1250 --load "$2" --auto-correct \
+        --min-duration 320ms --seed "$3" -o "$work/t.parquet"
     end=$(tracecat --stats --json "$work/t.parquet" | sed -n 's/.*"last_release_ps": *\([0-9]*\).*/\1/p' |
         awk '{ s = int($1 / 1e9); print s + ($1 > s * 1e9) + 1 }')
     for scheduler in ff fs random srpt; do
         simulate -q --backend slots --compat trafpy --topology leafspine:hosts=64,tor=16,spines=2,rate=5Gbps/40Gbps \
-            --slot 1ms --packet-size 300 --scheduler "$scheduler" --end "${end}ms" --seed "$2" --json "$work/t.parquet" \
+            --slot 1ms --packet-size 300 --scheduler "$scheduler" --end "${end}ms" --seed "$3" --json "$work/t.parquet" \
             >"$work/r.json"
         for name in mean_fct_ps p99_fct_ps throughput_frac flows_dropped; do
             field "$name" <"$work/r.json"
@@ -32,13 +32,16 @@ run() {
     echo
 }
 keep "$id" "$0"
-for load in $loads; do
+# runs NAME TRAFFIC LOAD: runs all seeds.
+runs() {
     for root in $(awk -v n="$seeds" 'BEGIN { for (i = 1; i <= n; i++) print i }'); do
-        kept "$load:$root" run "$load" "$root" >>"$work/load$load"
+        kept "$2:$3:$root" run "$2" "$3" "$root" >>"$work/load$1"
     done
-done
+}
+for load in $loads; do runs "$load" 02 "$load"; done
+for traffic in $others; do runs "0.9_$traffic" "$traffic" 0.9; done
 
-# of LOAD SCHEDULER FIELD: prints the mean over seeds: field 1 is the mean, 2 the 99th percentile, 3 throughput, 4 accepted.
+# of LOAD[_TRAFFIC] SCHEDULER FIELD: prints the mean over seeds: field 1 is the mean, 2 the 99th percentile, 3 throughput, 4 accepted.
 of() {
     case $2 in
     ff) column=1 ;;
@@ -59,16 +62,21 @@ number() {
         within "$((2 * $1))" "$2" "$3" "$4"
     fi
 }
-# published LOAD SCHEDULER MEAN P99 THROUGHPUT ACCEPTED
+# compare LOAD[_TRAFFIC] SCHEDULER MEAN P99 THROUGHPUT ACCEPTED
+compare() {
+    at="load $(echo "$1" | sed 's/_/, rack_sensitivity_/')"
+    number 10 "$2 at $at, mean FCT (us)" "$3" "$(of "$1" "$2" 1 | awk '{ printf "%.1f", $1 }')"
+    number 20 "$2 at $at, p99 FCT (us)" "$4" "$(of "$1" "$2" 2 | awk '{ printf "%.1f", $1 }')"
+    number 4 "$2 at $at, throughput" "$5" "$(of "$1" "$2" 3 | awk '{ printf "%.4f", $1 }')"
+    number 1 "$2 at $at, accepted flows" "$6" "$(of "$1" "$2" 4 | awk '{ printf "%.4f", $1 }')"
+}
+# published LOAD SCHEDULER MEAN P99 THROUGHPUT ACCEPTED: compares, and adds both means to the picture.
 published() {
     case " $loads " in
     *" $1 "*) ;;
     *) return 0 ;;
     esac
-    number 10 "$2 at load $1, mean FCT (us)" "$3" "$(of "$1" "$2" 1 | awk '{ printf "%.1f", $1 }')"
-    number 20 "$2 at load $1, p99 FCT (us)" "$4" "$(of "$1" "$2" 2 | awk '{ printf "%.1f", $1 }')"
-    number 4 "$2 at load $1, throughput" "$5" "$(of "$1" "$2" 3 | awk '{ printf "%.4f", $1 }')"
-    number 1 "$2 at load $1, accepted flows" "$6" "$(of "$1" "$2" 4 | awk '{ printf "%.4f", $1 }')"
+    compare "$@"
     printf '%s,%s,%s\n%s,%s published,%s\n' "$1" "$2" "$(of "$1" "$2" 1)" "$1" "$2" "$3" >>"$work/t.csv"
 }
 published 0.1 ff 1547.1 2905.6 0.993 0.999
@@ -107,6 +115,20 @@ published 0.9 ff 6385.1 52863.8 0.871 0.980
 published 0.9 fs 1956.4 11288.2 0.845 0.998
 published 0.9 random 8399.6 46907.3 0.650 0.964
 published 0.9 srpt 1963.3 7596.5 0.786 0.998
+if [ -n "$others" ]; then
+    compare 0.9_04 ff 5497.1 46230.6 0.851 0.983
+    compare 0.9_04 fs 1872.4 9593.3 0.827 0.997
+    compare 0.9_04 random 3347.1 29914.9 0.608 0.987
+    compare 0.9_04 srpt 1861.4 5931.5 0.781 0.997
+    compare 0.9_06 ff 5773.6 46545.8 0.867 0.978
+    compare 0.9_06 fs 1872.7 9645.7 0.844 0.997
+    compare 0.9_06 random 3943.0 39082.1 0.595 0.981
+    compare 0.9_06 srpt 1900.9 6304.4 0.793 0.997
+    compare 0.9_08 ff 6797.9 53200.8 0.866 0.977
+    compare 0.9_08 fs 1891.3 10007.9 0.856 0.998
+    compare 0.9_08 random 5968.6 63779.3 0.540 0.971
+    compare 0.9_08 srpt 1935.1 6647.8 0.792 0.998
+fi
 
 a=$(of 0.1 ff 1) b=$(of 0.1 fs 1) c=$(of 0.1 random 1) d=$(of 0.1 srpt 1)
 trend 'load 0.1: all within 3 %' "$a $b $c $d us" "$a < 1.03 * $d && $c < 1.03 * $d && $b < 1.03 * $d && $d < 1.03 * $b"
