@@ -1,8 +1,9 @@
 #!/bin/sh
 # Figure 2 of the extended VEF paper (Andujar et al., J. Supercomputing 2023): FLOWS on a switch with input queues. The
-# published size has 2,000,000 flows, 2.2e12 bytes: full runs one seed of it, which takes one hour of processor time for each
-# variant and 2.5 hours for perc, at 32 million flits per second; and 30 seeds of 20,000 flows. medium has 5,000 flows; small also divides the size of long flows by 20. A started script continues
-# with the first run that has not finished.
+# published size has 2,000,000 flows, 2.2e12 bytes: full runs one seed of it, which takes about one hour of processor time
+# for each variant and 2.5 hours for perc, at 32 million flits per second; and 30 seeds of 20,000 flows. medium has 5,000
+# flows; small also divides the size of long flows by 20. A started script continues with the first run that has not
+# finished.
 folder=$(dirname "$0")
 . "$folder/lib.sh"
 . "$folder/vef.sh"
