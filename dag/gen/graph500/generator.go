@@ -121,8 +121,8 @@ func (c *Config) Params() param.Set {
 				"searches "+
 				"by the ends explored in --level (bins)", levelsTable, degreesTable, binsTable),
 		param.Int(&c.measurement.Level, "level", "level of --table bins"),
-		param.Enum((*rangeText)(&c.measurement.Degrees), "degrees", "degrees A-B of the roots in --table bins, or of the "+
-			"curves of --print-model").
+		param.Enum((*rangeText)(&c.measurement.Degrees), "degrees",
+			"degrees A-B of the roots in --table bins, or of the curves of --print-model").
 			Placeholder("range"),
 		param.Bool(&c.csv, "csv", "print CSV instead of a table, with --measure or --degrees"),
 		param.Bool(&c.json, "json", "print JSON instead of a table, with --print-model or --measure"),

@@ -36,7 +36,8 @@ func newSource(p Params, seed int64, exact int) (*rankwise.Source, error) {
 func (s *search) source(title string, exact int) (*rankwise.Source, error) {
 	p := s.p
 	if first, end := s.written(); first >= end {
-		return nil, fmt.Errorf("graph500: levels are %v, but this search has the levels 0-%d", p.Levels, len(s.levels)-1)
+		return nil, fmt.Errorf("graph500: levels are %v, but this search has the levels 0-%d", *p.Levels,
+			len(s.levels)-1)
 	}
 	count, total, err := s.counts(exact)
 	if err != nil {
