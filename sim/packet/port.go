@@ -21,8 +21,8 @@ const (
 	scheduled                         // NIC: requests each packet from the transport
 )
 
-// port sends packets over one direction of a link. Frequently used fields come first, since the ports of a large
-// network do not fit into the cache.
+// port sends packets over one direction of a link. The ports of a large network do not fit into the cache: the first
+// three cache lines, which prefetch loads, have the fields of every packet, and the size is a multiple of a line.
 type port struct {
 	busyUntil    uint64 // end of the current service
 	latency      uint64 // from the end of service to the arrival; for direct ports including the next switch
@@ -39,26 +39,26 @@ type port struct {
 	toHost       bool // the other end is a host
 	partPerByte  uint8
 	bytes        [2]uint64 // queued bytes, including the packet in service
-	host         uint32    // host of a NIC; none for a switch
-	servingFrom  uint32    // lossless: port over which the packet in service arrived
+	buffer       uint32    // 1 + the switch whose shared buffer holds the waiting data; 0: the port has a buffer of its own
+	contenders   uint32    // trimming: data packets that arrived for the last place in the queue
 
 	queues   [2]fifo   // data and control; disciplines without control queue use only data
 	capacity [2]uint64 // bytes
 	peak     [2]uint64 // largest queue so far in bytes
-	buffer   uint32    // 1 + the switch whose shared buffer holds the waiting data; 0: the port has a buffer of its own
 	packets  uint64
 	sent     uint64 // bytes sent
 
 	kmin, kmax   uint64 // ECN thresholds in bytes; randomDrop and aeolus use them for their own limits
 	markChance   uint64 // marking probability at kmax, in units of 1/alwaysMark
-	markHeaders  bool   // trimming: mark headers of trimmed packets too
 	random       sim.Random
+	host         uint32 // host of a NIC; none for a switch
+	servingFrom  uint32 // lossless: port over which the packet in service arrived
 	controlRun   uint32 // consecutive control packets served while data waited
 	controlTurns uint32 // limit of controlRun; then data is served
 	dataTurn     int64  // bytes of data to serve in a row after controlTurns control packets, at least a packet
 	dataLeft     int64  // rest of the current turn of data
+
 	loadCapacity uint64 // capacity in whose shares load balancing measures the queue
-	contenders   uint32 // trimming: data packets that arrived for the last place in the queue
 	trims, trimsTail, drops, marks,
 	controlDrops uint64
 	headerMarks uint64 // those of marks that are headers of trimmed packets
@@ -69,6 +69,8 @@ type port struct {
 	pausedAt, pausedTime uint64 // start of the current pause, and total pause time before it
 	pausesSent           uint32 // pauses sent over this port for traffic over the opposite one
 	pausesReceived       uint32
+	markHeaders          bool // trimming: mark headers of trimmed packets too
+	_                    [31]byte
 }
 
 // alwaysMark is the marking probability 1.

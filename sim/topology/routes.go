@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/memory"
 )
@@ -86,6 +87,11 @@ func (r *Routes) Next(sw, edge uint32) []uint32 {
 	e := r.table[sw*r.edges+edge]
 	end := e.at + e.count&^alike
 	return r.pool[e.at:end:end]
+}
+
+// Prefetch loads what Next accesses into the cache.
+func (r *Routes) Prefetch(sw, edge uint32) {
+	cpu.Prefetch(r.table, sw*r.edges+edge)
 }
 
 // Paths returns the number of shortest paths from switch sw to edge switch edge, at most 2^32-1. It is 1 if sw is edge,
@@ -323,7 +329,7 @@ func addSaturating(a, b uint32) uint32 {
 // tabulate builds the candidate lists of each switch, without duplicates.
 func (c *compiler) tabulate() error {
 	n, r := c.n, c.r
-	r.table = make([]entry, n.Switches*int(r.edges))
+	r.table = cpu.InHugePages(make([]entry, n.Switches*int(r.edges)))
 	lists := make([]portLists, n.Switches)
 	var total atomic.Int64
 	par.Blocks(n.Switches, 4, func() func(from, to int) {
