@@ -17,7 +17,7 @@ var Backend = sim.Kind{
 	Name:  "busbw",
 	Title: "sum of bus bandwidths, as SimAI; SimAI workloads only",
 	New: func() sim.Backend {
-		return &backend{machine: machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8}}
+		return &backend{machine: machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8, PPOverlap: 1}}
 	},
 }
 
@@ -54,6 +54,13 @@ func (b *backend) Params() param.Set {
 		share(&m.DPOverlap, "dp-overlap", "weights"),
 		share(&m.EPOverlap, "ep-overlap", "experts"),
 		share(&m.TPOverlap, "tp-overlap", "tensor parallelism"),
+		param.Float(&m.PPOverlap, "pp-overlap", "share of the messages between stages that computation hides, above 0 to 1").
+			Check(func() error {
+				if !(m.PPOverlap >= 1e-6 && m.PPOverlap <= 1) {
+					return param.Errorf("pp-overlap", "expected 0.000001 to 1, found %v", m.PPOverlap)
+				}
+				return nil
+			}).Sweep(),
 	}
 }
 
@@ -95,7 +102,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		{Name: "server_gpus", Value: m.GPUs}, {Name: "server_nics", Value: m.NICs},
 		{Name: "nvlink", Value: m.NVLink, Unit: "GiB/s"}, {Name: "nic", Value: m.NIC, Unit: "GiB/s"},
 		{Name: "dp_overlap", Value: m.DPOverlap}, {Name: "ep_overlap", Value: m.EPOverlap},
-		{Name: "tp_overlap", Value: m.TPOverlap}}}
+		{Name: "tp_overlap", Value: m.TPOverlap}, {Name: "pp_overlap", Value: m.PPOverlap}}}
 	r, err := m.report(c.w)
 	if err != nil {
 		return result, err
@@ -114,7 +121,30 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		result.Finish = append(result.Finish, result.Makespan)
 	}
 	result.Add(sim.Section{Key: "busbw", Value: r, Ranks: true, Tables: r.print})
+	result.Add(sim.Section{Key: "busbw_rows", Value: r.table()})
 	return result, nil
+}
+
+// table returns the rows with times in microseconds and bandwidths in GiB/s, as in SimAI's report of layers.
+func (r *Report) table() *sim.Table {
+	t := &sim.Table{Columns: []string{"row"}}
+	for _, phase := range []string{"fwd", "ig", "wg"} {
+		for _, column := range []string{"compute_us", "comm_us", "exposed_us", "algbw_gib_s", "busbw_gib_s"} {
+			t.Columns = append(t.Columns, phase+"_"+column)
+		}
+	}
+	for i := range r.rows {
+		t.Begin()
+		t.Text(r.rows[i].name)
+		for _, p := range r.rows[i].phases {
+			t.Float(float64(p.compute)/1000, 3)
+			t.Float(float64(p.comm)/1000, 3)
+			t.Float(p.exposed, 3)
+			t.Float(p.algbw, 4)
+			t.Float(p.busbw, 4)
+		}
+	}
+	return t
 }
 
 // print prints the parts of the total and their shares.
@@ -125,8 +155,11 @@ func (r *Report) print(w io.Writer) {
 		us   float64
 	}{
 		{"computation", r.Compute}, {"exposed DP", r.DP}, {"exposed DP_EP", r.DPEP}, {"exposed TP", r.TP},
-		{"exposed EP", r.EP}, {"pipeline bubble", r.Bubble}, {"total", r.Total},
+		{"exposed EP", r.EP}, {"exposed PP", r.PP}, {"pipeline bubble", r.Bubble}, {"total", r.Total},
 	} {
+		if part.name == "exposed PP" && part.us == 0 {
+			continue // the default
+		}
 		fmt.Fprintf(w, "%s\t%v\t%.1f%%\n", part.name, dag.Time(math.Round(part.us*float64(dag.Microsecond))),
 			100*part.us/max(r.Total, 1e-9))
 	}

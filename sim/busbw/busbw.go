@@ -20,6 +20,7 @@ type machine struct {
 	NICs   int64   // per server
 
 	DPOverlap, EPOverlap, TPOverlap float64 // shares of collectives that computation hides, 0 to 1
+	PPOverlap                       float64 // share of messages between stages that is hidden, above 0 to 1
 }
 
 // check returns an error if the sizes of groups are not those of a text.
@@ -40,10 +41,40 @@ type Report struct {
 	DPEP      float64  `json:"dp_ep_us"`
 	TP        float64  `json:"tp_us"`
 	EP        float64  `json:"ep_us"`
+	PP        float64  `json:"pp_us"` // messages between stages
 	Exposed   float64  `json:"exposed_us"`
 	Bubble    float64  `json:"bubble_us"`
 	Total     float64  `json:"total_us"`
 	Undefined []string `json:"undefined,omitempty"` // collectives without a bandwidth, which take no time
+
+	rows []rowReport
+}
+
+// rowReport is the part of a row of the text.
+type rowReport struct {
+	name   string
+	phases [3]phaseReport // forward, gradients of the input, gradients of the weights
+}
+
+// phaseReport is a computation and its collective. Times are in ns.
+type phaseReport struct {
+	compute, comm int64
+	exposed       float64 // in us
+	algbw, busbw  float64 // GiB/s; 0 without a collective
+}
+
+// bandwidths sets the bandwidths of a collective of a size among n ranks: size per time, and that times the share of
+// the data that a link carries.
+func (p *phaseReport) bandwidths(kind string, size, n int64) {
+	if p.comm <= 0 {
+		return
+	}
+	const gib = 1 << 30
+	p.algbw = float64(size) / float64(p.comm) * 1e9 / gib
+	p.busbw = p.algbw * float64(n-1) / float64(n)
+	if kind == "allreduce" {
+		p.busbw *= 2
+	}
 }
 
 // groups are the sizes of groups of ranks.
@@ -166,7 +197,10 @@ func (m *machine) report(w *attr.SimAI) (*Report, error) {
 		row := &w.Rows[i]
 		phases := [...]*attr.SimAIPhase{&row.Forward, &row.Input, &row.Weight}
 		var times [len(phases)]int64
+		r.rows = append(r.rows, rowReport{name: row.Name})
+		out := &r.rows[len(r.rows)-1]
 		for k, p := range phases {
+			out.phases[k].compute = p.Time
 			if p.Coll == "" {
 				continue
 			}
@@ -190,7 +224,8 @@ func (m *machine) report(w *attr.SimAI) (*Report, error) {
 				r.Undefined = append(r.Undefined, fmt.Sprintf("row %d (%s): %s of group %s", i+1, row.Name, p.Coll,
 					p.Group))
 			}
-			times[k] = ns
+			times[k], out.phases[k].comm = ns, ns
+			out.phases[k].bandwidths(p.Coll, size, n)
 		}
 		compute := float64(row.Forward.Time+row.Input.Time+row.Weight.Time) / 1000
 		if row.Name != "embedding_layer" {
@@ -201,8 +236,11 @@ func (m *machine) report(w *attr.SimAI) (*Report, error) {
 			overlap, of = m.EPOverlap, &r.EP
 		}
 		exposed := func(ns int64, overlap float64) float64 { return math.Trunc(float64(ns)*(1-overlap)) / 1000 }
-		blocking := exposed(times[0], overlap) + exposed(times[1], overlap)
-		weights := exposed(times[2], m.DPOverlap)
+		for k, share := range [...]float64{overlap, overlap, m.DPOverlap} {
+			out.phases[k].exposed = exposed(times[k], share)
+		}
+		blocking := out.phases[0].exposed + out.phases[1].exposed
+		weights := out.phases[2].exposed
 		*of += blocking
 		if row.Weight.Group == "DP_EP" {
 			r.DPEP += weights
@@ -219,6 +257,10 @@ func (m *machine) report(w *attr.SimAI) (*Report, error) {
 		}
 		r.Bubble = bubble * float64(w.PP-1) / float64(w.GA) / float64(w.VPP)
 	}
-	r.Total = r.Compute + r.Exposed + r.Bubble
+	// SimAI divides by the share where a bandwidth should be.
+	const gib, perUs = 1 << 30, 1e6
+	r.PP = math.Trunc(2 * float64(w.VPP) * float64(w.GA) * float64(w.PPComm) / gib / m.PPOverlap * perUs)
+	r.PP = math.Trunc(r.PP * (1 - m.PPOverlap))
+	r.Total = r.Compute + r.Exposed + r.Bubble + r.PP
 	return r, nil
 }

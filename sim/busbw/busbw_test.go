@@ -63,7 +63,7 @@ func TestVectors(t *testing.T) {
 			}
 			w, _ := attr.ParseSimAI(trace.Attrs)
 			want, o := e.Analytical, e.Analytical.Options
-			m := machine{GPUs: o.GPS, NVLink: o.NV, NIC: o.NIC, NICs: o.NPS, DPOverlap: o.DP, EPOverlap: o.EP, TPOverlap: o.TP}
+			m := machine{GPUs: o.GPS, NVLink: o.NV, NIC: o.NIC, NICs: o.NPS, DPOverlap: o.DP, EPOverlap: o.EP, TPOverlap: o.TP, PPOverlap: 1}
 			got, err := m.report(&w)
 			if err != nil {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestVectors(t *testing.T) {
 
 // TestFormula compares single collectives with the formulas of SimAI.
 func TestFormula(t *testing.T) {
-	m := machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8}
+	m := machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8, PPOverlap: 1}
 	for _, c := range []struct {
 		group, coll string
 		size, n     int64
@@ -113,8 +113,26 @@ func TestFormula(t *testing.T) {
 	}
 }
 
+// TestRows compares the bandwidths of a row with hand calculations, and the time of messages between stages.
+func TestRows(t *testing.T) {
+	m := machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8, PPOverlap: 0.5}
+	w := attr.SimAI{GPUs: 16, TP: 8, PP: 2, EP: 1, GA: 4, VPP: 2, PPComm: 1 << 20, Rows: []attr.SimAIRow{{Name: "a",
+		Forward: attr.SimAIPhase{Time: 7000, Coll: "allreduce", Group: "TP", Bytes: 1 << 30}}}}
+	r, err := m.report(&w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.rows[0].phases[0] // 2/360 s times 7/8
+	if p.compute != 7000 || p.comm != 4_861_111 || math.Abs(p.algbw-360*8.0/14) > 1e-3 || math.Abs(p.busbw-360) > 1e-3 {
+		t.Errorf("%+v", p)
+	}
+	if want := math.Trunc(math.Trunc(16.0/1024/0.5*1e6) * 0.5); r.PP != want || r.Total != r.Compute+r.Exposed+r.Bubble+want {
+		t.Errorf("messages between stages: %v us, want %v", r.PP, want)
+	}
+}
+
 func TestRefused(t *testing.T) {
-	m := machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8}
+	m := machine{GPUs: 8, NVLink: 360, NIC: 48.5, NICs: 8, PPOverlap: 1}
 	for _, w := range []attr.SimAI{{}, {GPUs: 8, TP: 8, PP: 1}, {GPUs: 8, TP: 4, PP: 2, EP: 1}, {GPUs: 1 << 40, TP: 1, PP: 1, EP: 1}} {
 		if _, err := m.report(&w); err == nil {
 			t.Errorf("accepted: %+v", w)

@@ -29,7 +29,7 @@ const valueShare = 16
 // Read reads the object in the input. Its member called list has the nodes and must exist. A member or node of more
 // than a sixteenth of the limit of memory of the context, which may be nil, is an error. A file that ends early after
 // an
-// element of the list is a [*CutError].
+// element of the list, or whose compressed data is damaged there, is a [*CutError].
 func Read(ctx context.Context, in *format.Input, list string, f File) error {
 	limit := memory.Limit(ctx)
 	r := &reader{file: in.Name, lines: lines{src: in.Reader, limit: limit}, list: list, parts: f}
@@ -42,7 +42,11 @@ func Read(ctx context.Context, in *format.Input, list string, f File) error {
 	case r.lines.tooLong():
 		return format.FileErrorf(in.Name, "line %d: %w", r.lines.at(r.dec.InputOffset()), r.lines.err)
 	case r.lines.err != nil:
-		return format.FileErrorf(in.Name, "reading: %w", r.lines.err)
+		err := format.FileErrorf(in.Name, "reading: %w", r.lines.err)
+		if damage := new(format.DamagedError); r.elements > 0 && errors.As(r.lines.err, &damage) {
+			return &CutError{Elements: r.elements, Err: err}
+		}
+		return err
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
 		err := Fail(r.file, r.lines.end(), "more JSON", "the end of the file")
 		if r.elements > 0 {

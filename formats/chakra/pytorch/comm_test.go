@@ -90,6 +90,10 @@ func TestCut(t *testing.T) {
 	if n := trace.Ranks[0].Len(); n != 2 {
 		t.Errorf("%d ops", n)
 	}
+	lost := strings.Replace(text, "execution_graph|thread", "other", 1) // the thread itself is in the rest of the file
+	if trace, _ := readTrace(t, lost[:len(lost)-9]); trace.Ranks[0].Len() != 3 {
+		t.Errorf("%d ops without a thread", trace.Ranks[0].Len())
+	}
 	const want = "p.0.json: the file ends early; its 2 whole nodes were read"
 	if !slices.Contains(warnings, want) {
 		t.Errorf("warnings %q", warnings)

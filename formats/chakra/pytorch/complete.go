@@ -50,6 +50,7 @@ func readProfiles(traces, profiles []*format.Input, o format.ReadOptions) (*dag.
 		var cut *nodejson.CutError
 		if errors.As(err, &cut) {
 			t.cut, err = cut.Elements, nil
+			t.adopt()
 		}
 		if err != nil {
 			return err

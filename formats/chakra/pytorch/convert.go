@@ -5,6 +5,7 @@ package pytorch
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,11 +13,63 @@ import (
 	"github.com/tracedag/tracedag/formats/chakra"
 )
 
+// rootName is the name of threads.
+const rootName = "[pytorch|profiler|execution_trace|thread]"
+
 // isRoot reports whether an op is a thread, the root of the thread's calls.
 func (o *op) isRoot() bool {
-	return o.Name == "[pytorch|profiler|execution_trace|thread]" ||
+	return o.Name == rootName ||
 		o.Name == "[pytorch|profiler|execution_graph|thread]"
 }
+
+// adopt makes threads the callers of ops whose caller is missing in a file that ends early, because files have callers
+// behind their calls.
+func (t *trace) adopt() {
+	var roots []int
+	latest := uint64(0)
+	for i := range t.ops {
+		if o := &t.ops[i]; o.isRoot() {
+			roots = append(roots, i)
+		}
+		latest = max(latest, t.ops[i].ID)
+	}
+	if len(roots) == 0 {
+		if len(t.ops) == 0 || latest == math.MaxUint64 {
+			return
+		}
+		root := op{line: t.ops[0].line, parent: none}
+		root.ID, root.Name = latest+1, rootName
+		root.Inputs, root.Outputs = new(chakra.IOInfo), new(chakra.IOInfo)
+		for _, name := range numbers {
+			root.Attr = append(root.Attr, chakra.Int64(name, 0))
+		}
+		root.Attr = append(root.Attr, chakra.String(schemaOfOp, ""), chakra.Bool(onHost, true))
+		roots = append(roots, len(t.ops))
+		t.byID[root.ID] = len(t.ops)
+		t.ops = append(t.ops, root)
+	}
+	of := make(map[int64]uint64) // root by thread
+	for i := range t.ops {
+		o := &t.ops[i]
+		if at, there := t.byID[o.parentID]; there && o.hasParent && t.ops[at].isRoot() {
+			of[o.thread] = o.parentID
+		}
+	}
+	for i := range t.ops {
+		o := &t.ops[i]
+		if _, there := t.byID[o.parentID]; o.isRoot() || there && o.hasParent || o.ID == processID {
+			continue
+		}
+		root, known := of[o.thread]
+		if !known {
+			root = t.ops[roots[0]].ID
+		}
+		o.parentID, o.hasParent = root, true
+	}
+}
+
+// processID is the id of the process, which calls the threads.
+const processID = 1
 
 // isGroup reports whether an op declares process groups.
 func (o *op) isGroup() bool {

@@ -29,6 +29,8 @@ var Format = format.Format{
 	Files:   nodejson.Files,
 	Read:    read,
 	Options: chakra.Table,
+
+	Survives: true,
 }
 
 // beginning matches the beginning of a file from PyTorch.
@@ -177,6 +179,7 @@ func (t *trace) read(ctx context.Context, in *format.Input) (f chakra.File, err 
 	err = nodejson.Read(ctx, in, "nodes", t)
 	if errors.As(err, &cut) {
 		t.cut, err = cut.Elements, nil
+		t.adopt()
 	}
 	if err != nil {
 		return f, err
