@@ -25,7 +25,8 @@ func (j *job) trace() (*dag.Trace, error) {
 	var first int32
 	meta.Steps, first = j.stepsOf()
 	err := par.Each(len(j.ranks), func(i int) error {
-		rb := rankBuilder{RankBuilder: b.Rank(i), rank: &j.ranks[i], job: j, at: int32(i), firstStep: first}
+		rb := rankBuilder{RankBuilder: b.Rank(i), rank: &j.ranks[i], job: j, at: int32(i), firstStep: first,
+			lastTalk: -1}
 		return rb.build()
 	})
 	if err != nil {
@@ -52,6 +53,8 @@ type rankBuilder struct {
 	places  []place  // by device op
 	deps    []int    // scratch space
 	talks   []int32  // communications in the order of device ops; slots are those of their instances
+
+	lastTalk int // last communication; -1: none
 }
 
 // place is where a device op is in the rank.
@@ -227,8 +230,12 @@ func (b *rankBuilder) add(i int32, talks []int32, events [][2]int32) {
 	}
 	for _, k := range talks {
 		if c := &b.talk.list[k]; c.op != opNone {
-			b.Add(b.communication(o, c, label), b.deps...)
+			op := b.Add(b.communication(o, c, label), b.deps...)
 			p.count++
+			if b.lastTalk >= 0 && b.job.varies() {
+				b.RequiresStart(op, b.lastTalk)
+			}
+			b.lastTalk = op
 		}
 	}
 }

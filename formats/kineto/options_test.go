@@ -1,6 +1,7 @@
 package kineto
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -230,6 +231,44 @@ func checkVariation(t *testing.T, text string, same *dag.Trace) {
 	} {
 		if _, err := read(0, 1, text); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("--straggler %s: %v", text, err)
+		}
+	}
+}
+
+// TestVariedOrder checks that the communications of ranks that vary start in the recorded order, and those of copies
+// with the same times as they can.
+func TestVariedOrder(t *testing.T) {
+	kernel := `{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":%d,"ts":%d,"dur":5,"args":{` +
+		`"stream":%[1]d,"device":0,"Collective name":"allreduce","In msg nelems":4,"Out msg nelems":4,"dtype":"Float",` +
+		`"Process Group Name":"%[1]d","Process Group Ranks":"[0, 1]","Group size":2}}`
+	text := `{"distributedInfo":{"rank":0,"world_size":2},"traceEvents":[` + fmt.Sprintf(kernel, 7, 10) + "," +
+		fmt.Sprintf(kernel, 8, 12) + "," + fmt.Sprintf(kernel, 7, 20) + "]}"
+	for _, jitter := range []float64{0, 0.1} {
+		own := newOptions()
+		own.Replicate, own.Jitter = true, jitter
+		trace, err := read([]*format.Input{{Name: "rank0.json", Reader: strings.NewReader(text)}},
+			format.ReadOptions{Own: own, Warn: func(string, ...any) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank, r := range trace.Ranks {
+			last := -1
+			for op, kind := range r.Kind {
+				if kind != dag.Coll {
+					continue
+				}
+				var want []int32
+				if last >= 0 && jitter > 0 {
+					want = []int32{int32(op - last)}
+				}
+				if !slices.Equal(r.StartDeps.Of(op), want) {
+					t.Errorf("jitter %v: rank %d, op %d starts after %v, expected %v", jitter, rank, op, r.StartDeps.Of(op), want)
+				}
+				last = op
+			}
+			if last < 2 {
+				t.Errorf("the last collective is op %d", last)
+			}
 		}
 	}
 }

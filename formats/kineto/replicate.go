@@ -144,6 +144,13 @@ func (o *Options) variationOf(rank int32) *variation {
 	return &variation{rand.New(rand.NewPCG(uint64(o.Seed), uint64(rank))), o.Jitter, factor}
 }
 
+// varies reports whether the computation of ranks differs from that of their originals. Their communications then start
+// in the recorded order, as NCCL requires of communicators that share GPUs: otherwise ranks could enter two collectives
+// in different orders and wait for each other.
+func (j *job) varies() bool {
+	return j.o.own.Replicate && (j.o.own.Jitter > 0 || len(j.o.own.factors) > 0)
+}
+
 // apply changes the duration of a calc. A calc that varies has no recorded times.
 func (v *variation) apply(op *dag.Op) {
 	if v == nil {

@@ -303,6 +303,21 @@ func TestBroadcastSizes(t *testing.T) {
 	}
 }
 
+// TestUnknownRoot lowers a broadcast whose root the trace does not state: as from the first member.
+func TestUnknownRoot(t *testing.T) {
+	lowered := func(root int32) *dag.Trace {
+		j := newJob(3, 0, 1, 2)
+		for rank := range int32(3) {
+			j.add(rank, dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Peer: root, Bytes: 1000}, "")
+		}
+		out, _ := mustLower(t, j.Trace(), Options{Protocol: "simple"})
+		return out
+	}
+	if d, err := dag.Compare(dag.FromTrace(lowered(0)), dag.FromTrace(lowered(dag.UnknownRoot))); err != nil || !d.Equal() {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	coll := func(comm int32, attrs string) func(j *job, rank int32) {
 		return func(j *job, rank int32) {

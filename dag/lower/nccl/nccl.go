@@ -302,7 +302,7 @@ func (l *lowering) addCollective(rank int32, r *dag.Rank, i int, given *call,
 		return 0, fmt.Errorf("collective of communicator %d, which does not contain the rank", c.id)
 	}
 	inst := instance{call: given, kind: kind, first: rank}
-	if kind.Rooted() {
+	if kind.Rooted() && r.Peer.At(i) != dag.UnknownRoot { // else position 0
 		root, member := c.position[r.Peer.At(i)]
 		if !member {
 			return 0, fmt.Errorf("%v with root %d, which is not a member of communicator %d", kind, r.Peer.At(i), c.id)
