@@ -48,6 +48,9 @@ type Env struct {
 	// Warn reports a deviation from the parameters that the user may not expect.
 	Warn func(message string, args ...any)
 
+	// Explain reports a detail of the generation, such as the time of its steps.
+	Explain func(message string, args ...any)
+
 	// Open passes the input file of a name, and its name for messages, to a function.
 	Open func(name string, read func(name string, r io.Reader) error) error
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/generator"
@@ -160,6 +161,11 @@ func (c *Config) Source(env *generator.Env) (dag.Source, error) {
 	}
 	add, done := env.StartProgress("packing", "flows")
 	p.Placed, p.Context = add, env.OrEmpty().Context
+	if env.OrEmpty().Explain != nil {
+		p.Took = func(sampling, packing time.Duration) {
+			env.Explain("sampling took %.6f s, packing %.6f s", sampling.Seconds(), packing.Seconds())
+		}
+	}
 	s, report, err := NewSource(p, c.Seed.Value)
 	done()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
@@ -41,7 +42,8 @@ type Params struct {
 	IgnorePorts bool     // ignore the capacity of ports
 	MinDuration dag.Time // repeat the flows until the last arrives then or later; 0 or more
 
-	Placed func(flows int64) // called while flows are packed; may be nil
+	Placed func(flows int64)                     // called while flows are packed; may be nil
+	Took   func(sampling, packing time.Duration) // called when the flows are packed; may be nil
 
 	Context context.Context // ends NewSource and reading early, with an error that wraps its cause; nil: never
 }

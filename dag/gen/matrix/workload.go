@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
@@ -74,7 +75,7 @@ func generate(p Params, seed int64) (*workload, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	w := &workload{Params: p, seed: seed, report: Report{Nodes: p.Nodes, Copies: 1}}
+	w := &workload{Params: p, seed: seed, report: Report{Nodes: p.Nodes, Copies: 1}, began: time.Now()}
 	for _, step := range []func() error{w.makeMatrix, w.drawValues, w.adjustLoad, w.checkMatrix, w.pack, w.arrive} {
 		if err := step(); err != nil {
 			return nil, err
@@ -96,6 +97,7 @@ type workload struct {
 	gaps   []float64  // between arrivals, in microseconds; the last is not used
 	routes []uint32   // of each flow, source << 16 | destination
 	times  []dag.Time // of arrival
+	began  time.Time
 }
 
 // makeMatrix sets the node matrix, or copies the given one.
@@ -295,6 +297,7 @@ func (w *workload) checkMatrix() error {
 
 // pack assigns routes to the flows, in random order, and reports their distance from the matrix.
 func (w *workload) pack() error {
+	sampled := time.Now()
 	slices.Sort(w.sizes)
 	slices.Reverse(w.sizes)
 	r := &w.report
@@ -322,6 +325,9 @@ func (w *workload) pack() error {
 		if w.Placed != nil {
 			w.Placed(often)
 		}
+	}
+	if w.Took != nil {
+		w.Took(sampled.Sub(w.began), time.Since(sampled))
 	}
 	w.measure()
 	shuffle := random(w.seed, "shuffle")

@@ -13,18 +13,21 @@ small) most=128 ;;
 medium | full) most=1024 ;;
 esac
 echo 'nodes,program,time (s)' >"$work/t.csv"
-# nodes N ORIGINAL VECTORISED LEAST MOST [FLOWS]: times in seconds, and the range of distances. Our time is the processor time of
-# the whole program: it samples, packs and writes.
+# nodes N ORIGINAL VECTORISED LEAST MOST [FLOWS]: times in seconds, and the range of distances. Our time is the processor
+# time of the whole program: it samples, packs and writes. The picture also has the times of sampling and packing, by the
+# clock.
 nodes() {
     [ "$1" -le "$most" ] || return 0
-    : >"$work/times" && : >"$work/distances"
+    : >"$work/times" && : >"$work/distances" && : >"$work/stages"
     flows=$((5 * $1 * $1))
     [ "$flows" -ge 2490 ] || flows=$6 # the published number after the loop of --threshold
     seed=1
     while [ "$seed" -le "$seeds" ]; do
-        (time -p tracegen matrix -q --preset university --matrix nodes:fraction=0.2,share=0.55,replacement=true \
+        (time -p tracegen matrix -v --preset university --matrix nodes:fraction=0.2,share=0.55,replacement=true \
             --size-dist weibull:alpha=4.7,lambda=4100,round=1 --ranks "$1" --racks 4 --load 0.5 --threshold 0.5 \
-            --flows "$flows" --auto-correct --seed "$seed" --report "$work/r.json" -o "$work/t.parquet") 2>&1 | awk '$1 == "user" || $1 == "sys" { sum += $2 } END { print sum }' >>"$work/times"
+            --flows "$flows" --auto-correct --seed "$seed" --report "$work/r.json" -o "$work/t.parquet") 2>"$work/messages"
+        awk '$1 == "user" || $1 == "sys" { sum += $2 } END { print sum }' "$work/messages" >>"$work/times"
+        sed -n 's/.*sampling took \([0-9.]*\) s, packing \([0-9.]*\) s.*/\1 \2/p' "$work/messages" >>"$work/stages"
         sed -n 's/.*"packing_distance": \([0-9.e-]*\).*/\1/p' "$work/r.json" >>"$work/distances"
         seed=$((seed + 1))
     done
@@ -34,7 +37,10 @@ nodes() {
         distance=$(mean <"$work/distances") && distance=${distance%%,*}
         trend "$1 nodes, distance" "$distance in $4..$5, by 0.001" "$distance > $4 - 0.001 && $distance < $5 + 0.001"
     fi
-    printf '%s,original,%s\n%s,vectorised,%s\n%s,tracedag,%s\n' "$1" "$2" "$1" "$3" "$1" "$here" >>"$work/t.csv"
+    sampling=$(cut -d' ' -f1 "$work/stages" | mean) && sampling=${sampling%%,*}
+    packing=$(cut -d' ' -f2 "$work/stages" | mean) && packing=${packing%%,*}
+    printf '%s,sampling here,%s\n%s,packing here,%s\n' "$1" "$sampling" "$1" "$packing" >>"$work/t.csv"
+    printf '%s,original,%s\n%s,vectorised,%s\n%s,all of tracedag,%s\n' "$1" "$2" "$1" "$3" "$1" "$here" >>"$work/t.csv"
 }
 nodes 8 0.142 0.325 0.0008 0.0012 2344
 nodes 16 0.509 0.398 0.0040 0.0055 2490
@@ -45,6 +51,7 @@ nodes 256 28900 777 0.0058 0.0074
 nodes 512 532000 11650 0.0062 0.0080
 nodes 1024 '' 195000 0.0067 0.0082
 if [ "$most" -ge 1024 ]; then
+    trend '1024 nodes, packing' "$packing s, less than ten times the $sampling s of sampling" "$packing < 10 * $sampling"
     trend '1024 nodes, vectorised / here' "$(ratio 195000 "$here"), at least 10,000" "195000 / $here >= 10000"
 fi
 picture lines "$work/t.csv" --plot-log xy

@@ -218,7 +218,8 @@ func (r *run) writeText(text []byte) error {
 // env returns the services of the program for the generator.
 func (r *run) env() *generator.Env {
 	return &generator.Env{
-		Context: r.p.Context(), Warn: r.p.Warn, Open: r.open, Read: r.read, Report: r.createReport,
+		Context: r.p.Context(), Warn: r.p.Warn, Explain: r.p.Explain, Open: r.open, Read: r.read,
+		Report: r.createReport,
 		Progress: func(title, unit string) (func(int64), func()) {
 			progress := r.p.Progress(title, -1, unit)
 			return progress.Add, progress.Close
