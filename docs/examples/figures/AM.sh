@@ -55,5 +55,7 @@ backend packet --backend packet --topology star:hosts=8,rate=100Gbps,latency=10n
 backend flit --backend flit --topology star:hosts=8
 eight='--network Switch(8)@12.5GB/s,500ns' sixteen='--network Switch(16)@12.5GB/s,500ns'
 backend analytical --backend analytical
+note "The paper has no numbers for this: merged jobs contend for the NICs of the nodes that they share. The analytical \
+backend has an NPU per rank; joined ranks have an op of 1 ns before and after all others."
 picture bars "$work/t.csv"
 finish

@@ -65,5 +65,6 @@ trace 'binomial broadcast' "$work/tree.parquet"
 tracegen -q collective --type scatter --ranks $ranks --bytes 1MiB --lower collectives=linear -o "$work/star.parquet"
 trace 'linear scatter' "$work/star.parquet"
 trend "the peer has $lines lines" 'less than the 350 published for htsim' "$lines < 350"
+note "The figure is a drawing of the interface. The paper needed about 350 lines to connect htsim."
 picture bars "$work/t.csv"
 finish

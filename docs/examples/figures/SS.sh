@@ -15,5 +15,7 @@ speed() {
 }
 speed 64 'Ring(4)_Ring(4)_Ring(4)' 1.70
 speed 4096 'Ring(16)_Ring(16)_Ring(16)' 3.14
+note "The times of tracedag are processor times of one run, from reading the trace to the result, on the machine that \
+made this page. The paper has 21.42 minutes for the smaller system on Garnet, which simulates packets."
 picture bars "$work/t.csv"
 finish
