@@ -154,6 +154,33 @@ func checkStreamed(t *testing.T, what string, p Params, tr *dag.Trace) {
 	}
 }
 
+// TestBackwardAfterForward checks that the backward pass begins with the results of the forward pass, also without an
+// output layer, and in the last stage only.
+func TestBackwardAfterForward(t *testing.T) {
+	for _, pp := range []int{1, 2} {
+		p := small(2, 1, pp)
+		p.Vocab, p.MicroBatches = 0, 1
+		tr := mustGenerate(t, p)
+		for rank := range tr.Ranks {
+			r := tr.Ranks[rank]
+			last := -1 // collective of the forward pass
+			for op := range r.Len() {
+				name := r.Name.At(op)
+				if r.Kind[op] == dag.Coll {
+					last = op
+				}
+				if !strings.HasSuffix(name, "input gradients") {
+					continue
+				}
+				if got, want := slices.Contains(r.Deps.Of(op), int32(op-last)), rank >= len(tr.Ranks)-2; got != want {
+					t.Errorf("pp %d, rank %d: %q depends on the last collective before: %t, expected %t", pp, rank, name, got, want)
+				}
+				break
+			}
+		}
+	}
+}
+
 // TestMessages replays runs as messages that wait for their receives, and as messages that do not.
 func TestMessages(t *testing.T) {
 	choice, err := collective.ParseChoice("default")

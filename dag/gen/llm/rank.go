@@ -162,7 +162,8 @@ func (w *writer) receive(u *unit) int {
 	})
 }
 
-// send appends the send of the result of a pass, if another stage needs it.
+// send appends the send of the result of a pass, if another stage needs it. The backward pass of the last part begins with
+// the result of its forward pass, also without an output layer.
 func (w *writer) send(u *unit, data int) {
 	p := w.p
 	to := u.chunk*p.PP + w.at[Pipeline] + 1
@@ -170,7 +171,11 @@ func (w *writer) send(u *unit, data int) {
 	if u.backward {
 		to, name = to-2, "gradients"
 	}
-	if to < 0 || to >= p.virtualStages() {
+	if to < 0 {
+		return
+	}
+	if to >= p.virtualStages() {
+		w.pending = append(w.pending, data)
 		return
 	}
 	w.after(data, w.calcs)

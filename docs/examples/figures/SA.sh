@@ -26,6 +26,7 @@ END
 system ascending FIFO 64 >"$work/baseline.json"
 system themis FIFO 64 >"$work/themis.json"
 system themis smallestFirst 64 >"$work/smallest.json"
+system ascending FIFO 256 >"$work/baseline256.json"
 system themis FIFO 256 >"$work/themis256.json"
 # A wafer's alltoall has 511 messages per chunk and NPU, and the number of chunks changes its time by less than 0.1 %.
 system ascending FIFO 4 >"$work/baseline4.json"
@@ -121,10 +122,12 @@ workload DLRM dlrm
 # GPT-3 and T-1T: model parallelism on the lowest dimensions, data parallelism on the others, with the batches that give
 # the published inputs' all-reduces. On a wafer, groups of NPUs are parts of one dimension.
 case $size in
-small) layers=2 depth='2 layers' ;;
-medium) layers=4 depth='4 layers' ;;
-full) layers= depth='all layers' ;;
+small) layers=2 depth='2 layers' chunks=64 ;;
+medium) layers=4 depth='4 layers' chunks=256 ;;
+full) layers= depth='all layers' chunks=256 ;;
 esac
+few=
+[ $chunks = 256 ] || few=', 64 chunks'
 # model NAME PRESET BATCH MP DP
 model() {
     name=$1 preset=$2 batch=$3 mp=$4 dp=$5
@@ -133,15 +136,16 @@ model() {
 hybrid() {
     tracegen -q llm --preset "$preset" ${layers:+--layers "$layers"} --vocab 0 --micro-batch "$batch" --tp "$mp" \
         --dp "$dp" --network-dims "$3" --dims "$4" -o "$work/h.parquet"
-    both "$name" "$1" "$2" h
+    both "$name" "$1" "$2" h "$([ $chunks = 64 ] || echo $chunks)"
     shown "$name, $1: compute (us)" "$compute"
-    shown "$name, $1: exposed, baseline (us)" "$base_exposed"
-    shown "$name, $1: exposed, Themis (us)" "$themis_exposed"
+    shown "$name, $1: exposed, baseline$few (us)" "$base_exposed"
+    shown "$name, $1: exposed, Themis$few (us)" "$themis_exposed"
 }
-# conventional SYSTEM WAFER-EXPOSED WAFER NETWORK: the wafer is ahead of the system of the last run, also with 256 chunks.
+# conventional SYSTEM WAFER-EXPOSED WAFER NETWORK: the wafer is ahead of the system of the last run. The small size also has
+# one model with 256 chunks.
 conventional() {
     trend "$name: $3 is ahead of $1 with Themis" "$2 < $themis_exposed us exposed" "$2 < $themis_exposed"
-    [ "$size" != small ] || [ "$name" = T-1T ] || return 0
+    [ $chunks = 64 ] && [ "$name" = T-1T ] || return 0
     run "$4" themis256 h
     shown "$name, $1: exposed, Themis, 256 chunks (us)" "$exposed"
     trend "$name: $3 is ahead of $1 with Themis, 256 chunks" "$2 < $exposed us exposed" "$2 < $exposed"
@@ -176,9 +180,57 @@ hybrid Conv-3D "$conv3" 16x8x4 tp=0+1,dp=2
 conventional Conv-3D "$w350" W-1D-350 "$conv3"
 hybrid Conv-4D "$conv4" 2x8x8x4 tp=0+1+2,dp=3
 conventional Conv-4D "$w600" W-1D-600 "$conv4"
+
+# closed NAME BYTES FROM SIZES BANDWIDTHS [Themis|REASON]: an all-reduce on the dimensions from number FROM on, of 512 NPUs in all,
+# against closed forms without latency. An NPU sends 2 S (n - 1) / n in a dimension of n, and a part of 1 / n of S in the
+# next ones: the slowest dimension determines the baseline, and the sum of the bandwidths the time with Themis.
+closed() {
+    network=$(awk -v sizes="$4" -v bandwidths="$5" -v from="$3" 'BEGIN {
+        n = split(sizes, size, ","); split(bandwidths, bandwidth, ",")
+        all = 512; for (i = 1; i <= n; i++) all /= size[i]
+        if (from > 0) { name = "Switch(" all ")_"; rate = bandwidth[1] "," }
+        for (i = 1; i <= n; i++) { name = name "Switch(" size[i] ")_"; rate = rate bandwidth[i] "," }
+        if (from == 0 && all > 1) { name = name "Switch(" all ")_"; rate = rate bandwidth[1] "," }
+        print substr(name, 1, length(name) - 1) "@" substr(rate, 1, length(rate) - 1) "GB/s" }')
+    set -- "$1" "$2" "$(awk -v from="$3" -v sizes="$4" 'BEGIN {
+        n = split(sizes, size, ","); for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", from + i }')" "$4" "$5" "${6-}" \
+        "$(awk -v bytes="$2" -v sizes="$4" -v bandwidths="$5" 'BEGIN {
+            n = split(sizes, size, ","); split(bandwidths, bandwidth, ",")
+            left = bytes; product = 1
+            for (i = 1; i <= n; i++) {
+                t = 2 * left * (size[i] - 1) / size[i] / bandwidth[i]
+                if (t > most) most = t
+                left /= size[i]; product *= size[i]; sum += bandwidth[i]
+            }
+            scale = 1e6 / 2 ^ 30
+            printf "%.1f %.1f", most * scale, 2 * bytes * (product - 1) / product / sum * scale }')"
+    tracegen -q collective --type allreduce --size "$2" --ranks 512 --dims "$3" -o "$work/c.parquet"
+    run "$network" baseline256 c
+    within 2 "$1, baseline (us)" "${7% *}" "$us"
+    [ -n "$6" ] || return 0
+    run "$network" themis256 c
+    if [ "$6" = Themis ]; then
+        within 2 "$1, Themis (us)" "${7#* }" "$us"
+    else
+        differs "$1, Themis (us)" "${7#* }" "$us" "$6"
+    fi
+}
+mp=805306368 gpt=452984832 t1t=226492416
+closed 'GPT-3, Conv-3D: all-reduce of MP' $mp 0 16 200
+closed 'GPT-3, Conv-3D: all-reduce of DP' $gpt 1 8,4 100,50 Themis
+closed 'GPT-3, Conv-4D: all-reduce of MP' $mp 0 2,8 250,200 \
+    'a chunk begins in the dimension of the least load, which is always the first here, as in the baseline'
+closed 'GPT-3, W-1D-350: all-reduce of MP' $mp 0 16 350
+closed 'GPT-3, W-1D-350: all-reduce of DP' $gpt 1 32 350
+closed 'T-1T, Conv-3D: all-reduce of MP' $mp 0 16,8 200,100 Themis
+closed 'T-1T, Conv-3D: all-reduce of DP' $t1t 1 4 50
+closed 'T-1T, Conv-4D: all-reduce of MP' $mp 0 2,8,8 250,200,100 Themis
+closed 'T-1T, W-1D-350: all-reduce of MP' $mp 0 128 350
+closed 'T-1T, W-1D-350: all-reduce of DP' $t1t 1 4 350
 note "Table II has 1024 NPUs for GPT-3 and T-1T, Table I has 512: data parallelism is halved. Both have $depth \
-here, without embedding and output layer, at 234 TFLOPS per NPU, which memory does not limit, and 64 chunks per collective unless \
-a row states another number. Every dimension is a switch with the bandwidth per NPU of the table: the algorithms of \
+here, without embedding and output layer, at 234 TFLOPS per NPU, which memory does not limit, and 256 chunks per \
+collective unless a row states another number. All-reduces and DLRM have 64. The published values of the last rows are closed forms without latency, of the all-reduces \
+of model parallelism (MP), and of the gradients of two layers (DP), with 256 chunks. Every dimension is a switch with the bandwidth per NPU of the table: the algorithms of \
 rings and cliques do not use all links at once. Those of the rows with cycles of ASTRA-sim are rings and cliques with the \
 table's bandwidth per link. DLRM: whatever the order of the dimensions, each of the two alltoalls sends the same bytes in \
 each of them, which takes 20 us at 50 GB/s. On a wafer an alltoall takes no time in this model, because an NPU sends to \
