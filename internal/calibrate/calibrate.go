@@ -31,12 +31,12 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	for _, t := range tables {
 		rows = append(rows, t.Rows...)
 	}
-	choices, notes, err := identify(ctx, rows, o.Threads, replay(params))
+	choices, remarks, err := identify(ctx, rows, o.Threads, replay(params))
 	if err != nil {
 		return nil, err
 	}
 	f.Choices, f.Collective = choices, expression(choices)
-	f.Notes = append(f.Notes, notes...)
+	f.Remarks = append(f.Remarks, remarks...)
 	return f, nil
 }
 

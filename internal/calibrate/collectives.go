@@ -32,10 +32,10 @@ const (
 )
 
 // identify finds the algorithms of the measured collectives, by collective and number of ranks, with a range of sizes
-// for each: it predicts each time with every algorithm and selects the one with the smallest error. Notes name
+// for each: it predicts each time with every algorithm and selects the one with the smallest error. Remarks name
 // measurements that it cannot use.
 func identify(ctx context.Context, rows []fit.Measurement, threads int, time replayer) (found []fit.Choice,
-	notes []string, err error) {
+	remarks []string, err error) {
 	groups := map[group][]fit.Measurement{}
 	var order []group
 	unused := map[string]int{}
@@ -56,9 +56,9 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 		}
 	}
 	for what, n := range unused {
-		notes = append(notes, fmt.Sprintf("%d measurements of %s are not used", n, what))
+		remarks = append(remarks, fmt.Sprintf("%d measurements of %s are not used", n, what))
 	}
-	slices.Sort(notes)
+	slices.Sort(remarks)
 	for _, g := range order {
 		choices, err := g.identify(ctx, groups[g], threads, time)
 		if err != nil {
@@ -66,7 +66,7 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 		}
 		found = append(found, choices...)
 	}
-	return found, notes, nil
+	return found, remarks, nil
 }
 
 // group are the measurements of a collective on a number of ranks.

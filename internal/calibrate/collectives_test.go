@@ -65,7 +65,7 @@ func TestIdentify(t *testing.T) {
 	}
 	rows = append(rows, fit.Measurement{Test: "allreduce", Bytes: 8, Seconds: 1}, fit.Measurement{Test: fit.PingPong,
 		Bytes: 8, Seconds: 1})
-	found, notes, err := identify(ctx, rows, 2, time)
+	found, remarks, err := identify(ctx, rows, 2, time)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestIdentify(t *testing.T) {
 	if got := expression(found); got != want {
 		t.Errorf("%s, expected %s: %+v", got, want, found)
 	}
-	if len(notes) != 1 || notes[0] != "1 measurements of allreduce without a number of ranks are not used" {
-		t.Errorf("notes %q", notes)
+	if len(remarks) != 1 || remarks[0] != "1 measurements of allreduce without a number of ranks are not used" {
+		t.Errorf("remarks %q", remarks)
 	}
 	for _, c := range found {
 		if c.None || c.Error != 0 {

@@ -19,8 +19,8 @@ type File struct {
 	Collective string               `json:"collective,omitempty"` // the choices as a value of --collective
 	Sources    []Source             `json:"sources,omitempty"`
 	Residuals  []Residual           `json:"residuals,omitempty"`
-	Notes      []string             `json:"notes,omitempty"` // what the tables do not determine
-	Seed       uint64               `json:"seed"`            // of the bootstrap
+	Remarks    []string             `json:"remarks,omitempty"` // what the tables do not determine
+	Seed       uint64               `json:"seed"`              // of the bootstrap
 	Version    string               `json:"version,omitempty"`
 }
 
@@ -78,8 +78,8 @@ func (f *File) add(tables []*Table) {
 func (f *File) set(name string, p Parameter) { f.Parameters[name] = p }
 func (f *File) unset(name string)            { delete(f.Parameters, name) }
 
-func (f *File) note(text string, args ...any) {
-	f.Notes = append(f.Notes, fmt.Sprintf(text, args...))
+func (f *File) remark(text string, args ...any) {
+	f.Remarks = append(f.Remarks, fmt.Sprintf(text, args...))
 }
 
 // Write writes the file as JSON.

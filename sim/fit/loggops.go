@@ -17,18 +17,18 @@ type Options struct {
 // LogGOPS estimates the parameters of the strict model of the loggops backend. A message of s bytes takes
 // os + L + (s-1) G + or, where os and or are linear in s. It needs ping-pongs. Blocking sends (send_call), late
 // receives (recv_late) and late posting (send_late) tell overheads and the largest eager message, and windows the
-// gap g. The notes of the file name what the tables do not determine.
+// gap g. The remarks of the file name what the tables do not determine.
 func LogGOPS(tables []*Table, o Options) (*File, error) {
 	rows := Only(tables, PingPong)
 	if len(rows) == 0 {
-		return nil, errors.New("expected measurements of a ping-pong: one-way times by size")
+		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
 	}
 	points, paths := Points(rows)
 	segments, err := Split(points)
 	if err != nil {
 		return nil, fmt.Errorf("ping-pong: %w", err)
 	}
-	e := &estimate{tables: tables, points: points, paths: paths, ways: segments,
+	e := &estimate{tables: tables, points: points, paths: paths, messages: segments,
 		random: rand.New(rand.NewPCG(o.Seed, 0)), file: &File{Backend: "loggops", Model: "strict", Seed: o.Seed}}
 	e.file.add(tables)
 	e.findEager()
@@ -48,18 +48,18 @@ func LogGOPS(tables []*Table, o Options) (*File, error) {
 
 // estimate is the state of the estimation.
 type estimate struct {
-	tables []*Table
-	points []Point
-	paths  []string
-	ways   []Segment // times one way
-	send   []Segment // time in a send; nil: unknown
-	recv   []Segment // time in a receive whose message has arrived; nil: unknown
-	sendAt []Point
-	recvAt []Point
-	eager  int64 // largest eager message of the model
-	limit  int64 // largest size whose send does not wait for its receive
-	random *rand.Rand
-	file   *File
+	tables   []*Table
+	points   []Point
+	paths    []string
+	messages []Segment // times of messages, from the send to the end of the receive
+	send     []Segment // time in a send; nil: unknown
+	recv     []Segment // time in a receive whose message has arrived; nil: unknown
+	sendAt   []Point
+	recvAt   []Point
+	eager    int64 // largest eager message of the model
+	limit    int64 // largest size whose send does not wait for its receive
+	random   *rand.Rand
+	file     *File
 
 	from   []int64 // first sizes of the segments of parameters
 	values []costs
@@ -78,7 +78,7 @@ func (e *estimate) findEager() {
 	e.eager, e.limit = math.MaxInt64, math.MaxInt64
 	late := Only(e.tables, SendLate)
 	if len(late) == 0 {
-		e.file.note("S is not determined: the tables have no sends whose receive is posted late (send_late); " +
+		e.file.remark("S is not determined: the tables have no sends whose receive is posted late (send_late); " +
 			"all messages are eager")
 		return
 	}
@@ -96,7 +96,7 @@ func (e *estimate) findEager() {
 	p := Parameter{Unit: "B"}
 	switch least {
 	case math.MaxInt64:
-		e.file.note("no send waits for its receive up to %d bytes, the largest size of send_late", most)
+		e.file.remark("no send waits for its receive up to %d bytes, the largest size of send_late", most)
 		return
 	default:
 		e.eager = Cut(most, least) - 1
@@ -108,13 +108,13 @@ func (e *estimate) findEager() {
 
 // waits reports whether a send whose receive was late took longer than the message takes.
 func (e *estimate) waits(m Measurement) bool {
-	way := 0.0
+	took := 0.0
 	for path := range e.paths {
-		if t := At(e.ways, path, m.Bytes); t == t {
-			way = max(way, t)
+		if t := At(e.messages, path, m.Bytes); t == t {
+			took = max(took, t)
 		}
 	}
-	return m.Seconds > 2*way
+	return m.Seconds > 2*took
 }
 
 // findOverheads fits the times in sends and receives of eager messages.
@@ -130,17 +130,17 @@ func (e *estimate) findOverheads() (err error) {
 const picosecond = 1e-12
 
 // overhead fits the time in a call for eager messages. Calls that wait for bytes do not count: receives that take half
-// of the time one way or more, as those of a message that starts once both ends have been posted.
+// of the time of the message or more, as those of a message that starts once both ends have been posted.
 func (e *estimate) overhead(test string) (points []Point, segments []Segment, err error) {
 	var rows []Measurement
 	for _, m := range Only(e.tables, test) {
-		way := math.Inf(1)
+		took := math.Inf(1)
 		for path := range e.paths {
-			if t := At(e.ways, path, m.Bytes); t == t {
-				way = min(way, t)
+			if t := At(e.messages, path, m.Bytes); t == t {
+				took = min(took, t)
 			}
 		}
-		if m.Bytes <= e.eager && m.Seconds < way/2 {
+		if m.Bytes <= e.eager && m.Seconds < took/2 {
 			m.Where = "" // a call does not depend on the path
 			rows = append(rows, m)
 		}
@@ -176,7 +176,7 @@ func segmentAt(segments []Segment, bytes int64) Segment {
 
 // decompose computes the parameters of each range of sizes in which all times are linear.
 func (e *estimate) decompose() {
-	for _, list := range [][]Segment{e.ways, e.send, e.recv} {
+	for _, list := range [][]Segment{e.messages, e.send, e.recv} {
 		for _, s := range list {
 			e.from = append(e.from, s.From)
 		}
@@ -187,29 +187,29 @@ func (e *estimate) decompose() {
 	slices.Sort(e.from)
 	e.from = slices.Compact(e.from)
 	e.values = make([]costs, len(e.from))
-	e.divide(e.ways, e.send, e.recv, e.values)
+	e.divide(e.messages, e.send, e.recv, e.values)
 	short := 0.0
 	for i, c := range e.values {
 		if e.from[i] <= e.eager {
-			short = max(short, relative(c.shortLatency, e.ways, e.from[i]))
+			short = max(short, relative(c.shortLatency, e.messages, e.from[i]))
 		}
 	}
 	if short > 0.01 {
-		e.file.note("times in sends and receives exceed the time one way by up to %.2g %%; L is 0 there", 100*short)
+		e.file.remark("times in sends and receives exceed the times of messages by up to %.2g %%; L is 0 there", 100*short)
 	}
 	e.handshake()
 }
 
-// relative returns a time relative to that of a message one way.
-func relative(t float64, ways []Segment, bytes int64) float64 {
-	if way := mean(segmentAt(ways, bytes).Start); way > 0 {
-		return t / way
+// relative returns a time relative to that of a message.
+func relative(t float64, messages []Segment, bytes int64) float64 {
+	if took := mean(segmentAt(messages, bytes).Start); took > 0 {
+		return t / took
 	}
 	return 0
 }
 
 // handshake checks whether messages above S are slow enough for the round trip of a rendezvous, which takes twice the
-// latency of a small message. Otherwise S stays unlimited, and such messages keep their time one way.
+// latency of a small message. Otherwise S stays unlimited, and such messages keep their measured time.
 func (e *estimate) handshake() {
 	if e.eager == math.MaxInt64 {
 		return
@@ -217,7 +217,7 @@ func (e *estimate) handshake() {
 	first := e.values[0].latency
 	for i, from := range e.from {
 		if from > e.eager && e.values[i].latency < 2.2*first {
-			e.file.note("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before "+
+			e.file.remark("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before "+
 				"such a message, which the model would add; S is left unlimited", e.eager)
 			e.file.unset("S")
 			e.eager = math.MaxInt64
@@ -231,11 +231,11 @@ func (e *estimate) handshake() {
 	}
 }
 
-// divide splits the times one way into overheads, latency and bytes, for each segment of parameters. No table tells the
+// divide splits the times of messages into overheads, latency and bytes, for each segment of parameters. No table tells the
 // overheads of messages whose send waits: theirs are assumed not to depend on the size.
-func (e *estimate) divide(ways, send, recv []Segment, values []costs) {
+func (e *estimate) divide(messages, send, recv []Segment, values []costs) {
 	for i, from := range e.from {
-		way, s, r := segmentAt(ways, from), segmentAt(send, from), segmentAt(recv, from)
+		message, s, r := segmentAt(messages, from), segmentAt(send, from), segmentAt(recv, from)
 		if from > e.limit {
 			s.PerByte, r.PerByte = 0, 0
 		}
@@ -243,8 +243,8 @@ func (e *estimate) divide(ways, send, recv []Segment, values []costs) {
 			sendFixed: s.Start[0] + s.PerByte, sendPerByte: s.PerByte,
 			recvFixed: r.Start[0] + r.PerByte, recvPerByte: r.PerByte,
 		}
-		c.latency = mean(way.Start) + way.PerByte - c.sendFixed - c.recvFixed
-		c.perByte = way.PerByte - c.sendPerByte - c.recvPerByte
+		c.latency = mean(message.Start) + message.PerByte - c.sendFixed - c.recvFixed
+		c.perByte = message.PerByte - c.sendPerByte - c.recvPerByte
 		if c.perByte < 0 {
 			// The bytes of a message hide in those of its ends. Keep the time at the first size of the segment.
 			c.shortBytes = -c.perByte
@@ -280,20 +280,20 @@ func (e *estimate) findGap() {
 		if m.Window < 2 || m.Bytes > e.eager {
 			continue
 		}
-		way := func(bytes int64) (sum float64) {
+		took := func(bytes int64) (sum float64) {
 			for path := range e.paths {
-				sum += At(e.ways, path, bytes)
+				sum += At(e.messages, path, bytes)
 			}
 			return sum / float64(len(e.paths))
 		}
-		gap := (m.Seconds - way(m.Bytes) - way(0)) / float64(m.Window-1)
+		gap := (m.Seconds - took(m.Bytes) - took(0)) / float64(m.Window-1)
 		if gap < least && gap > 0 {
 			least, at = gap, m
 		}
 	}
 	if at.Window == 0 {
 		e.file.set("g", Parameter{Value: 0, Low: 0, High: e.values[0].sendFixed + e.values[0].latency, Unit: "s"})
-		e.file.note("g is not determined: the tables have no windows of messages at once; 0 is assumed")
+		e.file.remark("g is not determined: the tables have no windows of messages at once; 0 is assumed")
 		return
 	}
 	i, _ := slices.BinarySearch(e.from, at.Bytes+1)
@@ -303,7 +303,7 @@ func (e *estimate) findGap() {
 	p := Parameter{Value: least - x*c.perByte, Low: least - x*c.perByte, High: least - x*c.perByte, Unit: "s"}
 	if least < 1.25*max(hidden, x*c.perByte) || p.Value <= 0 {
 		p = Parameter{Value: 0, Low: 0, High: max(least, 0), Unit: "s"}
-		e.file.note("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed", p.High)
+		e.file.remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed", p.High)
 	}
 	e.file.set("g", p)
 }
@@ -312,7 +312,7 @@ func (e *estimate) findGap() {
 func (e *estimate) bootstrap(draws int) {
 	samples := make([][]costs, 0, draws)
 	resamplers := []*resampler{
-		newResampler(e.points, e.ways), newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv),
+		newResampler(e.points, e.messages), newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv),
 	}
 	for range draws {
 		values := make([]costs, len(e.from))
@@ -385,23 +385,23 @@ func (e *estimate) undetermined(p map[string]Parameter, c costs) {
 func (e *estimate) describe() {
 	switch {
 	case e.send == nil && e.recv == nil:
-		e.file.note("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is assumed, " +
+		e.file.remark("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is assumed, " +
 			"and the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
 	case e.send == nil:
-		e.file.note("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
+		e.file.remark("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
 			"assumed")
 	case e.recv == nil:
-		e.file.note("or and L are not determined apart: the tables have no times in late receives (recv_late) of " +
+		e.file.remark("or and L are not determined apart: the tables have no times in late receives (recv_late) of " +
 			"eager messages; or = 0 is assumed")
 	}
 	low, high := math.Inf(1), 0.0
-	for _, start := range e.ways[0].Start {
+	for _, start := range e.messages[0].Start {
 		if start == start {
 			low, high = min(low, start), max(high, start)
 		}
 	}
 	if high > 1.05*low {
-		e.file.note("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of "+
+		e.file.remark("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of "+
 			"%d paths", low, high, len(e.paths))
 	}
 	e.residuals()
@@ -415,7 +415,7 @@ func (e *estimate) residuals() {
 		sum := 0.0
 		for _, m := range t.Rows {
 			if path := slices.Index(e.paths, m.Where); m.Test == PingPong {
-				err := math.Abs(At(e.ways, path, m.Bytes)/m.Seconds - 1)
+				err := math.Abs(At(e.messages, path, m.Bytes)/m.Seconds - 1)
 				sum += err
 				r.Largest = max(r.Largest, err)
 				r.Points++
@@ -440,18 +440,18 @@ func (e *estimate) sharing() {
 					continue
 				}
 			}
-			way := 0.0
+			took := 0.0
 			for path := range e.paths {
-				way = max(way, At(e.ways, path, m.Bytes))
+				took = max(took, At(e.messages, path, m.Bytes))
 			}
-			bytes := segmentAt(e.ways, m.Bytes).PerByte * float64(m.Bytes)
-			if slow := m.Seconds / (way + float64(senders-1)*bytes); slow > worst {
+			bytes := segmentAt(e.messages, m.Bytes).PerByte * float64(m.Bytes)
+			if slow := m.Seconds / (took + float64(senders-1)*bytes); slow > worst {
 				worst, at = slow, m
 			}
 		}
 	}
 	if at.Test != "" {
-		e.file.note("messages share links: %s of %d bytes between %s takes %.2f times what messages without "+
+		e.file.remark("messages share links: %s of %d bytes between %s takes %.2f times what messages without "+
 			"contention take; the loggops backend has no contention inside the network, use flow or packet", at.Test,
 			at.Bytes, at.Where, worst)
 	}

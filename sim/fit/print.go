@@ -12,7 +12,7 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// WriteTable prints the estimate: tables, residuals, notes, and parameters with their 95 % intervals.
+// WriteTable prints the estimate: tables, residuals, remarks, and parameters with their 95 % intervals.
 func (f *File) WriteTable(w io.Writer) error {
 	line := func(label, text string) { fmt.Fprintf(w, "%-11s %s\n", label, text) }
 	line("backend", f.Backend+", model "+f.Model)
@@ -23,8 +23,8 @@ func (f *File) WriteTable(w io.Writer) error {
 		line("residuals", fmt.Sprintf("%s: mean %.2g%%, largest %.2g%% of %d times", r.Table, 100*r.Mean, 100*r.Largest,
 			r.Points))
 	}
-	for _, n := range f.Notes {
-		line("note", n)
+	for _, n := range f.Remarks {
+		line("remark", n)
 	}
 	for _, name := range order(f.Parameters) {
 		line(name, f.Parameters[name].text())

@@ -10,7 +10,7 @@ import (
 
 // Tests of tables. A table without a name of a test is a [PingPong].
 const (
-	PingPong  = "pingpong"   // one way: half of a round trip
+	PingPong  = "pingpong"   // half of a round trip
 	SendCall  = "send_call"  // time in a blocking send whose receive is posted
 	IsendCall = "isend_call" // time in a non-blocking send
 	IsendWait = "isend_wait" // time in a non-blocking send and in the wait for it

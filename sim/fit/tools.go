@@ -295,7 +295,7 @@ func osuTest(match []string) (string, int) {
 // netPIPEBits is the megabit of NetPIPE 3.
 const netPIPEBits = 1 << 20
 
-// parseNetPIPE parses a line of NetPIPE 3: bytes, Mb/s, seconds one way.
+// parseNetPIPE parses a line of NetPIPE 3: bytes, Mb/s, seconds of half of a round trip.
 func parseNetPIPE(p *parser, line string) error {
 	fields := strings.Fields(line)
 	if len(fields) != 3 {
@@ -388,8 +388,7 @@ func parseNCCL(p *parser, line string) error {
 // netgaugeShort is a line that netgauge's pattern one_one prints without -v.
 var netgaugeShort = regexp.MustCompile(`^(\d+) bytes\s+-> ([0-9.]+) us\s+==`)
 
-// parseNetgauge parses a line of netgauge: loggp.out ("# size n PRTT(1,0,s) ..."), or times of one_one, whose RTT/2 is
-// one way.
+// parseNetgauge parses a line of netgauge: loggp.out ("# size n PRTT(1,0,s) ..."), or times of one_one, RTT/2.
 func parseNetgauge(p *parser, line string) error {
 	if m := netgaugeShort.FindStringSubmatch(line); m != nil {
 		return p.netgauge(m[1], m[2], 1)
@@ -419,8 +418,8 @@ func parseNetgauge(p *parser, line string) error {
 	return fmt.Errorf("expected a line of netgauge's loggp.out or one_one, found %q", line)
 }
 
-// netgauge adds a time in microseconds for the given number of ways.
-func (p *parser) netgauge(bytes, time string, ways float64) error {
+// netgauge adds a time in microseconds of the given number of messages.
+func (p *parser) netgauge(bytes, time string, messages float64) error {
 	n, err := size(bytes)
 	if err != nil {
 		return err
@@ -429,5 +428,5 @@ func (p *parser) netgauge(bytes, time string, ways float64) error {
 	if err != nil {
 		return err
 	}
-	return p.add(Measurement{Bytes: n, Seconds: us * 1e-6 / ways})
+	return p.add(Measurement{Bytes: n, Seconds: us * 1e-6 / messages})
 }

@@ -27,9 +27,9 @@ const fitPage = `--fit estimates the parameters of the loggops backend, model st
 
 Tables are CSV with a header (bytes or size, and a time or rate with its unit, such as seconds, us or MB/s; optionally
 test, where and ranks), or the output of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge. A table without a test
-is a ping-pong, one way. Other tests tell the parameters apart: send_call and isend_call (time in the call), recv_late
-(time in a receive long after its message), send_late (time in a send whose receive is late) and windowN (N messages at
-once).
+is a ping-pong, half of a round trip. Other tests separate the parameters: send_call and isend_call (time in the call),
+recv_late (time in a receive long after its message), send_late (time in a send whose receive is late) and windowN (N
+messages at once).
 
 The result has segments of message size with L, G, o and O, each with its 95 % interval, the residuals, and what the
 tables do not determine. Times of collectives, with their number of ranks, identify algorithms for --collective. --json
