@@ -118,3 +118,60 @@ func TestFlops(t *testing.T) {
 		}
 	}
 }
+
+// Messages of profiles without arguments get their partner, size and group from execution traces, with ranks of the
+// group turned into those of the job.
+func TestCompletedMessages(t *testing.T) {
+	groups := `["[{\"pg_name\": \"1\", \"pg_desc\": \"pairs\", \"ranks\": [0, 2]}]"]`
+	pair := func(rank int, name string, peer int) (trace, profile string) {
+		numbered := func(rf int, text string) string {
+			return strings.Replace(text, `{"name": "rf_id", "value": 1}`, fmt.Sprintf(`{"name": "rf_id", "value": %d}`, rf), 1)
+		}
+		trace = file(numbered(0, call(1, thread, 0, "")), numbered(1, inputs(2, "## process_group:init ##", 1, groups, `["String"]`)),
+			numbered(2, inputs(3, "c10d::"+name, 1, fmt.Sprintf(`[[[5,6,0,8,4,"cuda:0"]], "<Object>", %d, 7]`, peer),
+				`["GenericList[Tensor(float)]", "Object", "Int", "Int"]`)),
+			numbered(3, inputs(4, "record_param_comms", 3, fmt.Sprintf(`[[[5,6,0,8,4,"cuda:0"]], 3, ["1", "pairs"], 0, %q, [], []]`,
+				strings.Trim(name, "_")), `["GenericList[Tensor(float)]", "Int", "Tuple[String,String]", "Int", "String",
+				"GenericList[]", "GenericList[]"]`)))
+		event := func(category, name string, at, took, rf int) string {
+			return fmt.Sprintf(`{"ph": "X", "cat": %q, "name": %q, "pid": 1, "tid": 5, "ts": %d, "dur": %d,
+ "args": {"External id": %d, "Record function id": %d}}`, category, name, at, took, rf, rf)
+		}
+		profile = fmt.Sprintf(`{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": %d, "world_size": 3},
+"traceEvents": [%s, %s, %s,
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernelExC", "pid": 1, "tid": 5, "ts": 113, "dur": 2, "args": {"correlation": 9}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(ncclDevComm*)", "pid": 0, "tid": 7, "ts": 118, "dur": 8,
+ "args": {"External id": 3, "correlation": 9, "stream": 7, "device": 0}}]}`, rank,
+			event("cpu_op", "## process_group:init ##", 90, 2, 1), event("cpu_op", "c10d::"+name, 100, 30, 2),
+			event("cpu_op", "record_param_comms", 110, 10, 3))
+		return trace, profile
+	}
+	var in []*format.Input
+	add := func(rank int, trace, profile string) {
+		for name, text := range map[string]string{"et": trace, "kineto": profile} {
+			in = append(in, &format.Input{Name: fmt.Sprintf("%s_%d.json", name, rank), Reader: strings.NewReader(text),
+				Head: []byte(text)})
+		}
+	}
+	send, sendProfile := pair(0, "send", 1)
+	add(0, send, sendProfile)
+	recv, recvProfile := pair(2, "recv_", 0)
+	add(2, recv, recvProfile)
+	idle, idleProfile := pair(1, "send", 1)
+	idleProfile = idleProfile[:strings.Index(idleProfile, `{"ph": "X", "cat": "cuda_runtime"`)]
+	add(1, idle, strings.TrimSuffix(strings.TrimSpace(idleProfile), ",")+"]}")
+	trace, err := read(in, format.ReadOptions{Warn: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := dag.Validate(trace); len(problems) > 0 {
+		t.Error(problems)
+	}
+	for rank, want := range map[int]string{0: "send 2 32", 2: "recv 0 32"} {
+		r := trace.Ranks[rank]
+		last := r.Len() - 1
+		if got := fmt.Sprint(r.Kind[last], " ", r.Peer.At(last), " ", r.Bytes.At(last)); got != want {
+			t.Errorf("rank %d: %s, want %s", rank, got, want)
+		}
+	}
+}
