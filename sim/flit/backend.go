@@ -45,6 +45,7 @@ type backend struct {
 	warmup, measure int64
 	window          int64
 	trafficSeed     int64
+	compat          string // of synthetic traffic: none or fogsim
 	maxRequests     int
 	maxCycles       int64  // 0: no limit
 	rates           string // source of the topology's rates; "": defaults
@@ -55,7 +56,7 @@ type backend struct {
 
 func newBackend() *backend {
 	b := &backend{preset: Presets()[0].Name, placement: topology.DefaultPlacement, load: "0.1..1.0:10", warmup: 10_000,
-		measure: 20_000, window: 1000}
+		measure: 20_000, window: 1000, compat: "none"}
 	b.params = Presets()[0].Params
 	b.params.Seed = 1
 	return b
@@ -112,11 +113,13 @@ func (b *backend) Params() param.Set {
 			Range(0, maxRequests),
 		param.Int(&b.trafficSeed, "traffic-seed", "seed of the packets and targets of --synthetic; 0: --seed").
 			Default("--seed"),
+		param.Choice(&b.compat, "compat", "reproduce the patterns of a simulator, including the accidents of its code",
+			"none", "fogsim").Placeholder("simulator"),
 	}
 	set.Find("routing").Synonyms = routingSynonyms
 	set.Under("Network", "preset", "topology", "routing", "placement", "cores", "set", "o", "seed", "max-cycles")
 	set.Under("Synthetic traffic", "synthetic", "load", "precision", "warmup", "measure", "window",
-		"max-requests", "traffic-seed")
+		"max-requests", "traffic-seed", "compat")
 	set.Under("Output", "ports")
 	return append(set, keys...)
 }
@@ -164,7 +167,8 @@ func (b *backend) Check(env *sim.Env) error {
 	if len(b.routings) > 1 {
 		return param.Needs("routing", "--synthetic for several algorithms")
 	}
-	for _, name := range []string{"load", "precision", "warmup", "measure", "window", "max-requests", "traffic-seed"} {
+	for _, name := range []string{"load", "precision", "warmup", "measure", "window", "max-requests", "traffic-seed",
+		"compat"} {
 		if env.IsGiven(name) {
 			return param.Needs(name, "--synthetic")
 		}

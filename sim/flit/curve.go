@@ -34,6 +34,9 @@ func (b *backend) checkSynthetic(env *sim.Env) error {
 	if b.network.Hosts < 2 {
 		return param.Errorf("synthetic", "expected a network with at least 2 hosts, found %d", b.network.Hosts)
 	}
+	if d := b.network.Dragonfly; d != nil && b.compat == "fogsim" {
+		t.asFOGSim(d.H)
+	}
 	const most = 1 << 40
 	switch {
 	case b.warmup < 0 || b.warmup > most:

@@ -93,6 +93,34 @@ func TestConsecutive(t *testing.T) {
 	}
 }
 
+// TestFOGSim checks the groups of adversarial-consecutive with --compat fogsim, also as a part of another pattern.
+func TestFOGSim(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		links int
+		want  string
+	}{
+		{"adversarial-consecutive", 2, "adversarial-consecutive+1"},
+		{"adversarial-consecutive", 4, "adversarial-consecutive+3"},
+		{"adversarial-consecutive", 1, "adversarial-consecutive+1"},
+		{"adversarial-consecutive+2", 4, "adversarial-consecutive+2"},
+		{"burst:5:adversarial-consecutive@60,uniform@40", 3, "burst:5:adversarial-consecutive+2@60,uniform@40"},
+		{"adversarial+1", 4, "adversarial+1"},
+	} {
+		got, err := parsePattern(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := parsePattern(c.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.asFOGSim(c.links); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s with %d links: %+v, want %s", c.text, c.links, got, c.want)
+		}
+	}
+}
+
 // TestFixedPoints: hosts that are their own targets send nothing, and are reported.
 func TestFixedPoints(t *testing.T) {
 	for pattern, idle := range map[string]float64{"transpose": 4. / 16, "bitreverse": 4. / 16, "shuffle": 2. / 16,

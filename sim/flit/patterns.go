@@ -466,6 +466,20 @@ func consecutiveTarget(g *traffic, n *worker, from uint32) uint32 {
 	return hostOfGroup(g, n, from, 1+int(g.random[from].Below(uint32(groups))))
 }
 
+// asFOGSim gives adversarial-consecutive one group fewer than a router has global links, as FOGSim's ADVc has, but at
+// least one. A given number of groups stays.
+func (t *Traffic) asFOGSim(links int) {
+	groups := max(1, links-1)
+	if t.Pattern == AdversarialConsecutive && t.Offset == 0 {
+		t.Offset = groups
+	}
+	for i, text := range t.Of {
+		if text == AdversarialConsecutive.String() {
+			t.Of[i] = fmt.Sprintf("%s+%d", text, groups)
+		}
+	}
+}
+
 // samePosition draws a host of the router at the same position of another group.
 func samePosition(g *traffic, n *worker, from uint32) uint32 {
 	d := n.topology.Dragonfly
