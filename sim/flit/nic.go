@@ -45,7 +45,7 @@ func (n *worker) post(op, from, to uint32, bytes, t uint64) {
 		n.messages[c.lastMessage].next = id
 	}
 	c.lastMessage = id
-	n.wakeNIC(from, t)
+	n.ofHost(from).wakeNIC(from, t)
 }
 
 // runNIC runs a NIC in cycle t.
@@ -127,7 +127,7 @@ func (n *worker) cut(c *nic, flits uint32, t uint64) {
 	m.began = min(m.began, t)
 	if m.left == 0 {
 		c.firstMessage = m.next
-		n.driver.taken(m.op, m.began, t)
+		n.taken(m.op, m.began, t)
 	}
 }
 
@@ -264,8 +264,7 @@ func (n *worker) receive(id uint32, t uint64) {
 			m.last = max(m.last, last)
 		}
 		if m.coming == 0 {
-			n.driver.received(m.op, m.last)
-			m.next, n.freeMess = n.freeMess, pk.message
+			n.received(pk.message)
 		}
 	}
 	n.release(id)

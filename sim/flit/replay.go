@@ -28,6 +28,8 @@ type Options struct {
 	Progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
+	// Threads is the number of threads; 0: as many as are worthwhile. Results do not depend on it.
+	Threads int
 	// MaxCycles ends the run with an error after this number of cycles; 0: no limit.
 	MaxCycles uint64
 	// Warn prints warnings about the network and about long runs; nil: discard. Rates names the source of the
@@ -136,6 +138,14 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 		c.last = o.MaxCycles
 	}
 	n.driver = c
+	threads, least := o.Threads, 0
+	if threads == 0 {
+		threads, least = n.threadsFor(), leastActive
+	}
+	if threads > 1 {
+		c.team = n.newTeam(o.Context, threads, n.fewestFlits(p), least)
+		defer c.team.end()
+	}
 	overhead := uint64(o.Params.Coupling.Overhead)
 	host := sim.Host{Busy: func(uint64) uint64 {
 		return overhead
@@ -158,6 +168,9 @@ func run(p *sim.Program, n *worker, o *Options) (*sim.Result, *Report, error) {
 	out, err := e.Run()
 	if err = cmp.Or(err, c.err); err != nil {
 		return nil, nil, err
+	}
+	if c.team != nil {
+		n.merge()
 	}
 	out.Events += n.events
 	result := out.Result(p)
@@ -189,6 +202,7 @@ type coupling struct {
 	ctx    context.Context // nil: no limit
 	cycles int             // number of cycles run by advance
 
+	team *team // nil: one thread
 	idle *idle // nil without a critical path
 
 	last    uint64 // last cycle in which messages may be in the network; never: no limit
@@ -258,7 +272,7 @@ const checkCycles = 64
 func (c *coupling) advance() error {
 	a, n := c.actor, c.n
 	for {
-		t := n.nextCycle()
+		t := c.nextCycle()
 		if c.next.Len() > 0 {
 			earliest := n.over
 			if n.nicsPending {
@@ -267,7 +281,8 @@ func (c *coupling) advance() error {
 			t = min(t, max(earliest, c.begins(c.next.Next())/c.cycle))
 		}
 		if t == never {
-			if n.live > 0 {
+			if n.inNetwork() > 0 {
+				n.merge()
 				return n.deadlock()
 			}
 			return nil
@@ -284,20 +299,44 @@ func (c *coupling) advance() error {
 			return nil
 		}
 		if !n.nicsPending {
-			n.runRouters(t)
+			c.runRouters(t)
 			if a.Until() <= at {
 				a.Wake(at)
 				return nil
 			}
 		}
 		c.post(t)
-		n.runNICs()
+		c.runNICs()
 		if c.cycles++; c.cycles%checkCycles == 0 {
 			if err := sim.Interrupted(c.ctx); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// nextCycle, runRouters and runNICs are those of the network or, with several threads, of all workers.
+func (c *coupling) nextCycle() uint64 {
+	if c.team != nil {
+		return c.team.nextCycle(c.n)
+	}
+	return c.n.nextCycle()
+}
+
+func (c *coupling) runRouters(t uint64) {
+	if c.team != nil {
+		c.team.runRouters(c.n, t)
+		return
+	}
+	c.n.runRouters(t)
+}
+
+func (c *coupling) runNICs() {
+	if c.team != nil {
+		c.team.runNICs(c.n)
+		return
+	}
+	c.n.runNICs()
 }
 
 // post queues at their NICs all messages handed over by the start of a cycle.

@@ -2,6 +2,7 @@ package flit
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"strings"
@@ -155,6 +156,80 @@ func TestSameResult(t *testing.T) {
 			t.Errorf("GOMAXPROCS %d makes another result", threads)
 		}
 	}
+}
+
+// TestReplayThreads checks that several threads give the result of one.
+func TestReplayThreads(t *testing.T) {
+	const dragonfly = "dragonfly:p=2,a=4,h=2,arrangement=palmtree,latency=10ns,globallatency=100ns"
+	for _, c := range []struct {
+		topology string
+		routing  Routing
+	}{
+		{dragonfly, UGALGlobal},
+		{dragonfly, UGAL},
+		{dragonfly, Minimal},
+		{dragonfly, Piggyback},
+		{dragonfly, Opportunistic},
+		{"dragonfly:p=1,a=3,h=2,latency=1ns,globallatency=3ns", Progressive},
+		{"torus:dims=5x4,latency=1ns", Adaptive},
+		{"fattree:k=4,latency=2ns", Adaptive},
+	} {
+		for _, plain := range []bool{false, true} { // with output buffers and whole credits, and with neither
+			net := mustParse(t, c.topology)
+			_, p := small(t)
+			p.Routing, p.LocalVCs, p.GlobalVCs = c.routing, 5, 2
+			if plain {
+				p.OutputBuffer, p.Speedup, p.WholeCredits, p.SourceQueue = 0, 1, false, 0
+			}
+			p.Coupling.Injected, p.Coupling.Paced = true, plain
+			compiled, err := Compile(dag.FromTrace(randomMessages(net.Hosts, 5)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ""
+			for _, threads := range []int{1, 2, 3} {
+				result, report, err := compiled.Clone().Run(Options{Network: net, Params: p, Threads: threads})
+				if err != nil {
+					t.Fatal(err)
+				}
+				result.Wall, result.OpsPerS = 0, 0
+				text, err := json.Marshal(struct {
+					Result *sim.Result
+					Report *Report
+				}{result, report})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == "" {
+					want = string(text)
+				}
+				if string(text) != want || !result.Complete {
+					t.Errorf("%s, %v, plain %v, %d threads: got\n%s\nexpected\n%s", c.topology, c.routing, plain, threads,
+						text, want)
+				}
+			}
+		}
+	}
+}
+
+// randomMessages returns a trace of count messages per rank of random sizes, some of which wait for earlier ones.
+func randomMessages(ranks, count int) *dag.Trace {
+	random := rand.New(rand.NewPCG(1, 2))
+	b := dag.NewBuilder(ranks)
+	last := make([]int, ranks)
+	for tag := range count {
+		order := random.Perm(ranks)
+		for i, from := range order {
+			to, bytes := order[(i+1)%ranks], int64(1+random.IntN(1000))
+			var deps []int
+			if tag > 0 && random.IntN(2) == 0 {
+				deps = append(deps, last[from])
+			}
+			b.Rank(from).Send(int32(to), bytes, int64(tag), deps...)
+			last[to] = b.Rank(to).Recv(int32(from), bytes, int64(tag))
+		}
+	}
+	return b.Trace()
 }
 
 // TestParamsText: parameters survive JSON, and presets run on their topologies.

@@ -534,3 +534,22 @@ func benchmarkLarge(b *testing.B, threads int) {
 	}
 	b.ReportMetric(float64(cyclesRun)/b.Elapsed().Seconds(), "cycles/s")
 }
+
+// BenchmarkReplay replays random messages among 16,512 hosts.
+func BenchmarkReplay(b *testing.B) {
+	_, p := small(b)
+	net := mustParse(b, "dragonfly:p=8,a=16,h=8,arrangement=palmtree,latency=10ns,globallatency=100ns")
+	compiled, err := Compile(dag.FromTrace(randomMessages(net.Hosts, 4)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprint(threads), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := compiled.Clone().Run(Options{Network: net, Params: p, Threads: threads}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

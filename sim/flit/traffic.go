@@ -87,7 +87,7 @@ func runOnce(o *SyntheticOptions) (*Report, error) {
 		threads = 1
 	}
 	run := n.runUntil
-	if n.divide(threads) {
+	if n.divide(threads, o.Params.PacketFlits, mostPackets) {
 		run = n.runDivided
 	}
 	if err := run(n.to, o.Progress); err != nil {

@@ -40,6 +40,7 @@ type worker struct {
 	each     uint32    // routers per worker
 	own      uint32    // packet numbers per worker
 	letters  []letters // to each worker
+	notices  []notice  // postponed calls of the driver
 	upcoming uint64    // next active cycle
 }
 
@@ -104,6 +105,14 @@ func (n *worker) others(router uint32) bool {
 	return router-n.first >= n.last-n.first
 }
 
+// clearLetters removes the effects of the cycle before.
+func (n *worker) clearLetters() {
+	for k := range n.letters {
+		l := &n.letters[k]
+		l.packets, l.credits, l.free = l.packets[:0], l.credits[:0], l.free[:0]
+	}
+}
+
 // collect applies the effects that other workers recorded for this one.
 func (n *worker) collect() {
 	for _, other := range n.workers {
@@ -123,10 +132,10 @@ func (n *worker) collect() {
 // mostPackets limits the packets for which memory is allocated in advance, which several workers require.
 const mostPackets = 1 << 27
 
-// divide divides a network with synthetic traffic, which has not run, among count workers. It reports whether it did.
-func (n *worker) divide(count int) bool {
-	// All buffers full of full packets, and one more packet per host.
-	whole := n.p.PacketFlits
+// divide divides a network, which has not run, among count workers. It reports whether it did: not if it would need
+// memory for more than most packets. All packets have at least whole flits.
+func (n *worker) divide(count, whole, most int) bool {
+	// All buffers full of packets, and one more packet per host.
 	packets := n.hosts * (n.p.SourceQueue/whole + 2)
 	if n.reactive { // replies, and packets on the links to the hosts
 		packets += n.hosts * (n.p.replyRoom()/whole + 2 + int(n.horizon)/whole)
@@ -136,7 +145,7 @@ func (n *worker) divide(count int) bool {
 		packets += int(n.count[kind])*(int(n.capacity[kind])/whole) + n.p.OutputBuffer/whole + 1
 	}
 	count = min(count, n.routers)
-	if count < 2 || packets > mostPackets/count {
+	if count < 2 || packets > most/count {
 		return false
 	}
 	n.packets = cpu.InHugePages(make([]packet, packets*count))
@@ -191,10 +200,7 @@ func (n *worker) runTo(end uint64, barrier *sim.Barrier) {
 			barrier.Wait() // until all workers have read it
 			return
 		}
-		for k := range n.letters {
-			l := &n.letters[k]
-			l.packets, l.credits, l.free = l.packets[:0], l.credits[:0], l.free[:0]
-		}
+		n.clearLetters()
 		n.runRouters(t)
 		barrier.Wait()
 		n.collect()
