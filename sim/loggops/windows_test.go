@@ -140,3 +140,82 @@ func chained(random *rand.Rand) *dag.Trace {
 }
 
 type nanosecondParams struct{ l, o, g, perByte, oPerByte, s int64 }
+
+// TestWindowsErrors checks that a trace whose structure forbids windows is refused with the name of an op, and one with
+// dependencies over any distance is not.
+func TestWindowsErrors(t *testing.T) {
+	const ops, limit = 2000, 1 << 16
+	for _, c := range []struct {
+		name string
+		deps func(r *dag.RankBuilder, i int)
+		want string
+	}{
+		{"chain", func(r *dag.RankBuilder, i int) { r.Requires(i, i-1) }, ""},
+		{"chain and a root at the far end", func(r *dag.RankBuilder, i int) {
+			if i != ops-1 {
+				r.Requires(i, i-1)
+			}
+		}, ""},
+		{"the last op waits for the first", func(r *dag.RankBuilder, i int) {
+			r.Requires(i, i-1)
+			if i == ops-1 {
+				r.Requires(i, 0)
+			}
+		}, ""},
+		{"all wait for the first", func(r *dag.RankBuilder, i int) { r.Requires(i, 0) }, "the ops that can start at " +
+			"the same time, such as rank 0 op 512, which waits for op 0 but not for those between, need more memory " +
+			"than the limit of 64KiB; set a higher limit with --max-memory"},
+		{"none waits", func(*dag.RankBuilder, int) {}, "the ops that can start at the same time, such as rank 0 op " +
+			"512, which depends on no other, need more memory than the limit of 64KiB; set a higher limit with " +
+			"--max-memory"},
+	} {
+		b := dag.NewBuilder(1)
+		for i := range ops {
+			b.Rank(0).Calc(dag.Microsecond)
+			if i > 0 {
+				c.deps(b.Rank(0), i)
+			}
+		}
+		trace := b.Trace()
+		for _, m := range Models {
+			o := Options{Params: presets[0].params}
+			want, err := replayWithin(t, trace, m, o, memory.NoLimit, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := replayWithin(t, trace, m, o, limit, true)
+			switch {
+			case c.want != "":
+				if tooMuch := (*memory.Error)(nil); !errors.As(err, &tooMuch) || err.Error() != c.want {
+					t.Errorf("%s, %s: error %v, expected %s", c.name, m, err, c.want)
+				}
+			case err != nil || got != want:
+				t.Errorf("%s, %s: %v, result\n%s\nexpected\n%s", c.name, m, err, got, want)
+			}
+		}
+	}
+}
+
+// TestWindowedTimeline checks that a timeline in windows is an error.
+func TestWindowedTimeline(t *testing.T) {
+	trace := chained(rand.New(rand.NewPCG(1, 1)))
+	for _, m := range Models {
+		for _, o := range []Options{{Timeline: new(spans)}, {Path: true}} {
+			if o.Params = presets[0].params; o.Path && m != Strict {
+				continue
+			}
+			_, err := replayWithin(t, trace, m, o, trace.Ops()*opBytes-1, true)
+			if !errors.Is(err, sim.ErrWindowedTimeline) {
+				t.Errorf("%s: error %v, expected %v", m, err, sim.ErrWindowedTimeline)
+			}
+		}
+	}
+}
+
+// spans is a timeline that ignores all.
+type spans struct{}
+
+func (*spans) Begin(*sim.Layout)     {}
+func (*spans) Span(sim.Span)         {}
+func (*spans) Transfer(sim.Transfer) {}
+func (*spans) End() error            { return nil }
