@@ -16,13 +16,16 @@ const (
 // PrefetchOps prefetches the ops and dependents that follow op in memory. Replay loops call it for each op that they
 // run: with many ranks, the processor does not detect that each rank is read sequentially.
 func (p *Program) PrefetchOps(op *Op) {
-	if p.windows != nil {
-		return // chunks of ranks are short
+	words := p.dependents
+	list := op.Rank
+	if w := p.windows; w != nil {
+		at := uintptr(unsafe.Pointer(op)) - uintptr(unsafe.Pointer(unsafe.SliceData(p.Ops)))
+		words, list = w.words, uint32(at/unsafe.Sizeof(*op))>>w.bits
 	}
 	// Addresses beyond the arrays are harmless, since a prefetch never faults. They must stay uintptr, since the
 	// garbage collector would follow pointers.
 	cpu.PrefetchLines(uintptr(unsafe.Pointer(op))+opsAhead*unsafe.Sizeof(*op),
-		uintptr(unsafe.Pointer(unsafe.SliceData(p.dependents[op.Rank])))+(uintptr(op.first)+dependentsAhead)*2)
+		uintptr(unsafe.Pointer(unsafe.SliceData(words[list])))+(uintptr(op.first)+dependentsAhead)*2)
 }
 
 // PrefetchDependents prefetches the first dependents of op i.
