@@ -35,7 +35,8 @@ type Backend interface {
 }
 
 // Replay is a compiled trace. Run uses the replay up, so callers call Clone first. With an error, Run returns a result
-// with at least the backend, model and parameters, or nil if the settings are invalid.
+// with at least the backend, model and parameters, or nil if the settings are invalid. A replay that may have a
+// temporary file, in common with its clones, is an [io.Closer].
 type Replay interface {
 	Clone() Replay
 	Run(o RunOptions) (*Result, error)

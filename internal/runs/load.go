@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,7 @@ type Loaded struct {
 	Steps    *measure.Steps   // with --breakdown or --compare; nil: the trace has none
 	Measured measure.Measured // recorded times, with --compare
 	Ideal    sim.Clock        // makespan without network; 0: unknown
-	Close    func()           // closes the input
+	Close    func()           // closes the input and the replay
 
 	Collectives *collective.Names // of the trace before their lowering, with --timeline
 }
@@ -255,6 +256,13 @@ func (r *Setup) compile(l *Loaded, source *timedSource, h *dag.Header) (reading,
 	began := time.Now()
 	if l.Replay, err = r.Backend.Compile(source, r.Env); err != nil {
 		return 0, 0, err
+	}
+	if replay, is := l.Replay.(io.Closer); is {
+		closeInput := l.Close
+		l.Close = func() {
+			replay.Close() // of a temporary file: an error has no consequence
+			closeInput()
+		}
 	}
 	now := time.Now()
 	took := now.Sub(began)

@@ -304,6 +304,8 @@ func (r *replay) Clone() sim.Replay {
 
 func (r *replay) Recycle() { r.program.Recycle() }
 
+func (r *replay) Close() error { return r.program.Close() }
+
 // place returns the first hosts of the ranks.
 func (r *replay) place(b *backend) ([]uint32, error) {
 	by := b.placement

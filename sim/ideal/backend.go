@@ -74,6 +74,8 @@ func (r *reported) Clone() sim.Replay {
 
 func (r *reported) Recycle() { r.replay.program.Recycle() }
 
+func (r *reported) Close() error { return r.replay.program.Close() }
+
 func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
 	if o.Timeline != nil && r.replay.program.Windowed() {
 		return nil, sim.ErrWindowedTimeline

@@ -202,6 +202,8 @@ func (c *configured) Clone() sim.Replay {
 
 func (c *configured) Recycle() { c.replay.program.Recycle() }
 
+func (c *configured) Close() error { return c.replay.program.Close() }
+
 func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	b := *c.b
 	if err := b.Params().Override(o.Settings); err != nil {
