@@ -5,6 +5,7 @@ package kineto
 import (
 	"bytes"
 	"math"
+	"strings"
 )
 
 // metadata is what a file states about its process.
@@ -144,6 +145,7 @@ type commArgs struct {
 	call            int32
 	group, about    int32
 	ranks           int32
+	gives, gets     int32 // parts of an uneven alltoall by member, as elements
 	in, out         int64 // elements, or bytes without a type
 	element         int64 // bytes; 0: unknown
 	size            int64 // of the group; 0: unknown
@@ -181,7 +183,15 @@ func (a *commArgs) set(t *texts, name, value []byte) {
 	case "dtype":
 		a.element = elementSize(unquote(value))
 	case "In split size", "Out split size":
-		a.uneven = a.uneven || differ(value)
+		if !differ(value) {
+			return
+		}
+		a.uneven = true
+		if n := t.number(unquote(value)); string(name) == "In split size" {
+			a.gives = n
+		} else {
+			a.gets = n
+		}
 	case "Process Group Name":
 		a.group = t.number(plain(unquote(value)))
 	case "Process Group Description":
@@ -231,6 +241,19 @@ func differ(value []byte) bool {
 		}
 	}
 	return false
+}
+
+// part returns the part of a member in a list of the parts of an alltoall; ok is false if the list lacks it.
+func part(list string, member int) (n int64, ok bool) {
+	list = strings.Trim(list, " []")
+	for ; member > 0; member-- {
+		if _, list, ok = strings.Cut(list, ","); !ok {
+			return 0, false
+		}
+	}
+	list, _, _ = strings.Cut(list, ",")
+	n, ok = parseInt([]byte(strings.TrimSpace(list)))
+	return n, ok && n >= 0
 }
 
 // tensors computes the bytes of the tensors of an annotation once their dimensions and types are known.

@@ -18,6 +18,7 @@ type communication struct {
 	seq        int64 // number on its group; -1: unknown
 	bytes      int64
 	recv       int64
+	own        int64 // part of an uneven alltoall that stays on the rank; -1: unknown
 	peer       int32 // in the job: partner or root; -1: unknown
 	op         operation
 	sized      bool // bytes are known
@@ -246,6 +247,7 @@ func (t *talk) fromArgs(r *recording, c *communication, a *commArgs) {
 			c.op = collective(dag.Alltoallv)
 		}
 		c.bytes, c.recv = in, out
+		defer func() { c.own = t.ownPart(r, c, a) }() // once the group is known
 	case dag.Allgather, dag.ReduceScatter, dag.Gather, dag.Scatter:
 		c.bytes, c.recv = in, out
 	default:
@@ -265,6 +267,23 @@ func (t *talk) fromArgs(r *recording, c *communication, a *commArgs) {
 		c.peer = int32(a.source)
 	}
 	c.group = t.group(r, a)
+}
+
+// ownPart returns the bytes that the rank keeps in an uneven alltoall, -1 if they are unknown.
+func (t *talk) ownPart(r *recording, c *communication, a *commArgs) int64 {
+	member := int(r.meta.rank)
+	if members := t.groups[c.group].members; members != nil {
+		member = slices.Index(members, int32(r.meta.rank))
+	}
+	if !a.uneven || member < 0 {
+		return -1
+	}
+	for _, list := range []int32{a.gives, a.gets} {
+		if n, ok := part(r.texts.text(list), member); ok {
+			return mulBytes(n, a.element)
+		}
+	}
+	return -1
 }
 
 // fromMark fills in what an annotation states.

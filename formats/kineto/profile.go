@@ -51,6 +51,7 @@ type Call struct {
 	Size    int    // members of the group
 	In, Out int64  // bytes that the rank gives and gets, if Sized
 	Sized   bool
+	Own     int64 // part of an uneven alltoall that stays on the rank; -1: unknown
 
 	// Comm and Instance are equal on all members of a collective that waits for all of them. Comm is -1 for other
 	// calls, and if the calls of the ranks do not fit.
@@ -150,7 +151,11 @@ func (r *rank) profile(world int, matched bool) *Profile {
 		g := &r.talk.groups[c.group]
 		op := &p.Ops[c.at]
 		call := Call{Kind: c.op.kind(), Group: cmp.Or(g.name, g.about), Size: cmp.Or(len(g.members), world),
-			In: c.bytes, Out: cmp.Or(c.recv, c.bytes), Sized: c.sized, Comm: -1}
+			In: c.bytes, Out: cmp.Or(c.recv, c.bytes), Sized: c.sized, Comm: -1,
+			Own: -1}
+		if s, _ := c.op.subkind(); s == dag.Alltoallv {
+			call.Own = c.own
+		}
 		if s, ok := c.op.subkind(); ok && matched && !s.Rooted() && !c.unrelated {
 			call.Comm, call.Instance = g.comm, c.instance
 		}

@@ -94,3 +94,18 @@ func TestWindow(t *testing.T) {
 		t.Fatalf("%v, %+v", err, r.damage)
 	}
 }
+
+// TestPart reads parts of all-to-alls.
+func TestPart(t *testing.T) {
+	for _, c := range []struct {
+		list   string
+		member int
+		want   int64
+		ok     bool
+	}{{"[512, 0, 7]", 0, 512, true}, {"[512, 0, 7]", 2, 7, true}, {"[512, 0, 7]", 3, 0, false}, {"[]", 0, 0, false},
+		{"", 1, 0, false}, {"[1, x]", 1, 0, false}, {"[1, -2]", 1, -2, false}} {
+		if n, ok := part(c.list, c.member); ok != c.ok || ok && n != c.want {
+			t.Errorf("%q, %d: %d, %v", c.list, c.member, n, ok)
+		}
+	}
+}

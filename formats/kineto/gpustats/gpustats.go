@@ -55,6 +55,8 @@ type Rank struct {
 
 	Launches    Launches     `json:"launches"`
 	Collectives []Collective `json:"collectives"` // without Reference
+
+	SharedBusBW float64 `json:"shared_busbw,omitempty"` // of all communication, in GB/s; without Reference
 }
 
 // Type is the time in which exactly these kinds of ops run.
@@ -178,6 +180,9 @@ func Compute(profiles []*kineto.Profile, reference bool) (*Stats, error) {
 			for k := range t {
 				sums[k] += t[k]
 			}
+		}
+		if !reference {
+			r.SharedBusBW = sharedBandwidth(p, r.Communication)
 		}
 	}
 	s.Types, s.Stragglers = sums.list(), []Straggler{}

@@ -253,9 +253,11 @@ func TestCollectives(t *testing.T) {
 	send := kineto.Call{Kind: "send", Size: 4, In: 5000, Out: 5000, Sized: true, Comm: -1}
 	barrier := call("barrier", 0, 0, 2)
 	barrier.Comm = -1
+	uneven := kineto.Call{Kind: "alltoallv", Size: 4, In: 3000, Out: 5000, Own: 1000, Sized: true, Comm: -1}
 	s, err := Compute([]*kineto.Profile{
 		{Rank: 0, Ops: []kineto.Op{op(0, 10, call("allreduce", 1e6, 1e6, 0)), op(20, 30, call("allreduce", 1e6, 1e6, 1)),
-			op(40, 45, call("allgather", 1e6, 4e6, 3)), op(50, 51, send), op(60, 61, barrier), op(70, 75, send, send)}},
+			op(40, 45, call("allgather", 1e6, 4e6, 3)), op(50, 51, send), op(60, 61, barrier), op(70, 75, send, send),
+			op(80, 84, uneven)}},
 		{Rank: 3, Ops: []kineto.Op{op(4, 10, call("allreduce", 1e6, 1e6, 0)), op(18, 30, call("allreduce", 1e6, 1e6, 1)),
 			op(43, 45, call("allgather", 1e6, 4e6, 3))}},
 	}, false)
@@ -267,7 +269,8 @@ func TestCollectives(t *testing.T) {
 		count      int64
 		algbw, bus float64
 	}
-	want := []row{{"allreduce", 2, 100, 150}, {"allgather", 1, 800, 600}, {"group", 1, 2, 0}, {"send", 1, 5, 5},
+	want := []row{{"allreduce", 2, 100, 150}, {"allgather", 1, 800, 600}, {"group", 1, 2, 0},
+		{"alltoallv", 1, 1.25, 1}, {"send", 1, 5, 5},
 		{"barrier", 1, 0, 0}}
 	var got []row
 	for _, c := range s.Ranks[0].Collectives {
@@ -275,6 +278,10 @@ func TestCollectives(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("expected %v, found %v", want, got)
+	}
+	// 2 * 1.5 MB, 3 MB, 3 * 5000 B and 4000 B in 10 + 10 + 5 + 1 + 1 + 5 + 4 us
+	if got, want := s.Ranks[0].SharedBusBW, 6019000./36e6*1000; math.Abs(got-want) > 1e-9 {
+		t.Errorf("expected %v GB/s shared, found %v", want, got)
 	}
 	const us = dag.Microsecond
 	stragglers := []Straggler{

@@ -132,10 +132,24 @@ type Collective struct {
 	BusBW float64 `json:"busbw,omitempty"` // bus bandwidth in GB/s; 0: unknown or undefined
 
 	factor float64
+	moved  float64 // bytes times factors, of all; -1: unknown
+}
+
+// moved returns the size of a call times its bus factor: the bytes that the links of the rank carry. ok is false if it
+// is unknown or undefined.
+func moved(c *kineto.Call) (bytes float64, ok bool) {
+	switch {
+	case !c.Sized:
+		return 0, false
+	case c.Kind == "alltoallv":
+		return float64(max(c.In, c.Out) - c.Own), c.Own >= 0
+	}
+	f := busFactor(c.Kind, c.Size)
+	return f * float64(max(c.In, c.Out)), f > 0
 }
 
 // busFactor returns the ratio of bus and algorithm bandwidth with n ranks, by the definitions of nccl-tests and
-// PARAM; 0: undefined. That of uneven all-to-alls depends on the rank's own block, which is not known.
+// PARAM; 0: undefined. That of uneven all-to-alls depends on the rank's own block.
 func busFactor(kind string, n int) float64 {
 	if n < 1 {
 		return 0
@@ -150,6 +164,23 @@ func busFactor(kind string, n int) float64 {
 		return 1
 	}
 	return 0
+}
+
+// sharedBandwidth returns the bytes of all communication, times its factors, over the time in which any runs, in GB/s.
+// Calls of unknown size do not count.
+func sharedBandwidth(p *kineto.Profile, communication dag.Time) float64 {
+	sum := 0.0
+	for i := range p.Ops {
+		for k := range p.Ops[i].Calls {
+			if bytes, ok := moved(&p.Ops[i].Calls[k]); ok {
+				sum += bytes
+			}
+		}
+	}
+	if communication == 0 {
+		return 0
+	}
+	return sum / float64(communication) * 1000
 }
 
 // collectivesOf returns the communication of a profile, that with the greatest sums first.
@@ -188,6 +219,11 @@ func collectivesOf(p *kineto.Profile) []Collective {
 				factor: busFactor(k.kind, k.ranks)})
 		}
 		x := &list[n]
+		if bytes, ok := moved(c); !ok || len(o.Calls) > 1 {
+			x.moved = -1
+		} else if x.moved >= 0 {
+			x.moved += bytes
+		}
 		x.Count++
 		x.Sum += took
 		x.Min, x.Max = min(x.Min, took), max(x.Max, took)
@@ -196,6 +232,9 @@ func collectivesOf(p *kineto.Profile) []Collective {
 		if x := &list[i]; x.Size > 0 && x.Sum > 0 {
 			x.AlgBW = float64(x.Size) * float64(x.Count) / float64(x.Sum) * 1000 // bytes per picosecond are TB/s
 			x.BusBW = x.AlgBW * x.factor
+			if x.Kind == "alltoallv" {
+				x.BusBW = max(x.moved, 0) / float64(x.Sum) * 1000
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Collective) int { return cmp.Compare(b.Sum, a.Sum) })

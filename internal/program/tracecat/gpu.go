@@ -256,6 +256,10 @@ func writeCollectives(w io.Writer, s *gpustats.Stats) {
 				c.Count, shortTime(float64(c.Sum)), shortTime(float64(c.Min)), shortTime(float64(c.Max)),
 				bandwidth(c.AlgBW), bandwidth(c.BusBW))
 		}
+		if r.SharedBusBW > 0 {
+			fmt.Fprintf(w, "%d\tall\t-\t-\t-\t-\t%s\t-\t-\t-\t%s\n", r.Rank, shortTime(float64(r.Communication)),
+				bandwidth(r.SharedBusBW))
+		}
 	}
 	if len(s.Stragglers) == 0 {
 		return
