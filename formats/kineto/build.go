@@ -55,6 +55,8 @@ type rankBuilder struct {
 	talks   []int32  // communications in the order of device ops; slots are those of their instances
 
 	lastTalk int // last communication; -1: none
+
+	host *hostBuilder // nil: the threads of the host are not kept
 }
 
 // place is where a device op is in the rank.
@@ -81,6 +83,7 @@ func (b *rankBuilder) build() error {
 	if len(b.ops) > 0 {
 		b.zero = b.ops[0].start
 	}
+	b.host = b.newHost()
 	b.Reserve(len(b.ops)*5/4, len(b.ops)*3/2)
 	b.ReserveMeasured(len(b.ops)*5/4, 0)
 	b.orderTalks()
@@ -98,8 +101,14 @@ func (b *rankBuilder) build() error {
 		for k < len(waits) && waits[k][0] == int32(i) {
 			k++
 		}
+		if b.host != nil {
+			b.addUntil(b.ops[i].start, b.ops[i].correlation)
+		}
 		b.add(int32(i), b.talks[next:n], waits[:k])
 		next, waits = n, waits[k:]
+	}
+	if b.host != nil {
+		b.addUntil(noTime, -1)
 	}
 	return nil
 }
@@ -213,7 +222,15 @@ func (b *rankBuilder) add(i int32, talks []int32, events [][2]int32) {
 	label := b.label[o.stream]
 	b.Step(b.stepOf(o))
 	isCalc := len(talks) == 0 || b.isCalc(talks)
+	call, isLaunched := b.launched(o)
+	if isLaunched {
+		ended, ready = max(ended, b.calls[o.correlation].start), max(ready, call.end)
+	}
+	first := b.Len()
 	extra := b.gap(o, label, isCalc, ended, ready, wait)
+	if isLaunched {
+		defer func() { b.RequiresStart(first, int(call.op)) }() // the gap, or else the op
+	}
 	start := max(ready, 0)
 	if extra.end > start {
 		start = extra.end
@@ -270,7 +287,7 @@ func (b *rankBuilder) gap(o *deviceOp, label int32, isCalc bool, ended, ready da
 		return a
 	}
 	name, host := gapName, int32(0)
-	if o.correlation >= 0 && b.calls[o.correlation].start > ended {
+	if b.host == nil && o.correlation >= 0 && b.calls[o.correlation].start > ended {
 		name, host = "host", 1
 		if on := b.waits.host[o.correlation]; on >= 0 && b.ops[on].end() <= o.start && b.places[on].count > 0 {
 			wait(on)

@@ -31,7 +31,7 @@ func FuzzRead(f *testing.F) {
 		}
 		detect([]byte(a[:min(len(a), format.DetectBytes)]))
 		own := newOptions()
-		own.OnlyPresent, own.MergeCalcs = true, len(a)%2 == 0
+		own.OnlyPresent, own.MergeCalcs, own.KeepHost = true, len(a)%2 == 0, len(a)%3 == 0
 		trace, err := read(inputs, format.ReadOptions{Own: own, Lenient: true, Warn: func(string, ...any) {}})
 		if err != nil {
 			return

@@ -57,7 +57,8 @@ type readOptions struct {
 // read reads a trace. It processes files in parallel.
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	own := format.Own(o.Own, func() *Options { return newOptions() })
-	options := &readOptions{ctx: o.Context, lenient: o.Lenient, warn: o.Warn, own: own, steps: []string{stepName}}
+	options := &readOptions{ctx: o.Context, lenient: o.Lenient, warn: o.Warn, own: own, steps: []string{stepName},
+		keepHost: own.KeepHost}
 	if err := own.Check(); err != nil {
 		return nil, err
 	}

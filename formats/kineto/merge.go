@@ -27,10 +27,16 @@ func mergeCalcs(t *dag.Trace) error {
 // mergeRank adds the ops of a rank to a builder, with runs of calcs merged.
 func mergeRank(b *dag.RankBuilder, r *dag.Rank) {
 	n := r.Len()
-	dependents := make([]int32, n)
+	dependents, inside := make([]int32, n), make([]bool, n) // inside: may follow the first op of a run
 	for i := range n {
 		for _, off := range r.Deps.Of(i) {
 			dependents[i-int(off)]++
+		}
+		inside[i] = len(r.StartDeps.Of(i)) == 0
+	}
+	for i := range n {
+		for _, off := range r.StartDeps.Of(i) {
+			inside[i-int(off)] = false
 		}
 	}
 	last := make([]int32, n) // of the run of an op; its first op: where it ends
@@ -38,7 +44,7 @@ func mergeRank(b *dag.RankBuilder, r *dag.Rank) {
 	for i := range n {
 		first[i], last[i] = int32(i), int32(i)
 		deps := r.Deps.Of(i)
-		if len(deps) != 1 || r.Kind[i] != dag.Calc {
+		if len(deps) != 1 || r.Kind[i] != dag.Calc || !inside[i] {
 			continue
 		}
 		on := i - int(deps[0])
@@ -72,6 +78,9 @@ func mergeRank(b *dag.RankBuilder, r *dag.Rank) {
 			op = x.merged()
 		}
 		at[i] = b.Add(op, deps...)
+		for _, off := range r.StartDeps.Of(i) {
+			b.RequiresStart(at[i], at[i-int(off)])
+		}
 	}
 }
 

@@ -7,6 +7,28 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
+// TestMergeKeptHost merges the calcs of threads and devices: the replay with starts of launches has the same end.
+func TestMergeKeptHost(t *testing.T) {
+	read := func(merge bool) *dag.Trace {
+		own := newOptions()
+		own.KeepHost, own.MergeCalcs = true, merge
+		trace, err := sample(t, own, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trace
+	}
+	whole, merged := read(false), read(true)
+	for i, r := range merged.Ranks {
+		_, want := replayStarts(whole.Ranks[i])
+		if _, got := replayStarts(r); slices.Max(got) != slices.Max(want) || r.Len() >= whole.Ranks[i].Len() ||
+			len(r.StartDeps.Off) != len(whole.Ranks[i].StartDeps.Off) {
+			t.Errorf("rank %d ends at %v with %d ops, expected %v, %d", i, slices.Max(got), r.Len(), slices.Max(want),
+				whole.Ranks[i].Len())
+		}
+	}
+}
+
 // TestMergeCalcs merges calcs: each other op ends when it ended before, and sums stay.
 func TestMergeCalcs(t *testing.T) {
 	whole, err := sample(t, newOptions(), nil)

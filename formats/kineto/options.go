@@ -19,6 +19,7 @@ type Options struct {
 	Jitter      float64  // standard deviation of the computation of replicated ranks, relative to it
 	Stragglers  []string // replicated ranks whose computation takes longer, as RANK=FACTOR
 	Seed        int64    // seed of the jitter
+	KeepHost    bool     // add the threads of the host as streams
 	MergeCalcs  bool     // make each run of calcs of a stream one calc
 	Steps       string   // steps to keep: their number, the first and last as in 15-17, or last; "": all
 
@@ -114,6 +115,8 @@ func (o *Options) Params() param.Set {
 			"none, host (the host was late) or all", gapsNone, gapsHost, gapsAll),
 		param.Time(&o.KernelGap, "kernel-gap",
 			"longest gap between ops of a Kineto trace that belongs to the launch of the next op"),
+		param.Bool(&o.KeepHost, "keep-host",
+			"add the threads of the host of a Kineto trace as streams, which launch the ops of devices"),
 		param.Bool(&o.MergeCalcs, "merge-calcs",
 			"make each run of calcs of a stream of a Kineto trace one calc, if no other op needs them"),
 		param.Bool(&o.OnlyPresent, "only-present",

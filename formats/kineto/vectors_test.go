@@ -93,7 +93,7 @@ func plainFile(t testing.TB, path string) []byte {
 func readPaths(t testing.TB, paths []string, own *Options) (*job, *dag.Trace, []string) {
 	t.Helper()
 	var warnings []string
-	o := &readOptions{own: own, steps: []string{stepName},
+	o := &readOptions{own: own, steps: []string{stepName}, keepHost: own.KeepHost,
 		warn: func(message string, args ...any) { warnings = append(warnings, fmt.Sprintf(message, args...)) }}
 	var all []*recording
 	for _, path := range paths {

@@ -15,6 +15,7 @@ import (
 type waits struct {
 	events [][2]int32 // op and the op on another stream that it waits for, ascending
 	host   []int32    // by call: the op for which the host waited before the call; -1: none
+	synced []int32    // by call: the op for which the host waits in the call; -1: none
 
 	contradicted int64 // waits for ops that ended later
 }
@@ -205,7 +206,7 @@ func (w *waits) findHost(r *recording, l *launches) {
 			told[int32(s.correlation)] = s
 		}
 	}
-	w.host = make([]int32, len(r.calls))
+	w.host, w.synced = make([]int32, len(r.calls)), make([]int32, len(r.calls))
 	waited := make(map[int32]int32) // by thread
 	latest := int32(-1)             // op launched so far that ends last
 	next := 0
@@ -229,21 +230,21 @@ func (w *waits) findHost(r *recording, l *launches) {
 		case callBlockingCopy:
 			on = launched
 		case callStreamSync, callEventSync:
-			on = w.synced(r, l, x, told[int32(c)])
+			on = w.syncedBy(r, l, x, told[int32(c)])
 		default:
 			if launched >= 0 && r.ops[launched].class == copies && r.toPageable(launched) {
 				on = launched
 			}
 		}
-		if on >= 0 {
+		if w.synced[c] = on; on >= 0 {
 			waited[x.thread] = on
 		}
 	}
 }
 
-// synced returns the op for which a call waited on a stream or an event: by the record of the device, else the last op
+// syncedBy returns the op for which a call waited on a stream or an event: by the record of the device, else the last op
 // of a stream that ended last before the end of the call.
-func (w *waits) synced(r *recording, l *launches, x *call, s *deviceSync) int32 {
+func (w *waits) syncedBy(r *recording, l *launches, x *call, s *deviceSync) int32 {
 	if s != nil {
 		stream, at := s.stream, x.start
 		if s.kind == syncEvent && s.record >= 0 {
