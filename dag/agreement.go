@@ -164,6 +164,9 @@ func (a *agreement) collectives() string {
 			}
 			subkind := r.Subkind.At(i)
 			comm, size := r.Comm.At(i), r.Bytes.At(i)
+			if subkind == Bcast { // members other than the root receive it
+				size = max(size, r.RecvBytes.At(i))
+			}
 			s := first[comm]
 			if s == nil {
 				s = &sequence{rank: rank}

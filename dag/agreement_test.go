@@ -23,6 +23,11 @@ func TestDisagreement(t *testing.T) {
 			if rank < 2 {
 				r.Add(Op{Kind: Coll, Subkind: Bcast, Bytes: 9, Comm: pair})
 			}
+			root := Op{Kind: Coll, Subkind: Bcast, Bytes: 5}
+			if rank > 0 { // the others receive it
+				root.Bytes, root.RecvBytes = 0, 5
+			}
+			r.Add(root)
 		}
 		return b.Trace()
 	}

@@ -222,6 +222,11 @@ func subjects() []subject {
 			"HYBRID_TRANSFORMER all_gpus: 9223372036854775807\n1\na -1 1 ALLREDUCE 1 1 NONE 0 1 ALLREDUCE 9 1\n",
 			"HYBRID_TRANSFORMER all_gpus: 1048576\n1\na -1 1 ALLREDUCE 1 1 NONE 0 1 ALLREDUCE 9 1\n",
 		}, samples: []sample{stored("../testdata/simai", "moe.txt")}},
+		// Requests that are waited for become calcs. Lines keep what the ops alone do not tell.
+		{format: "simgrid", unsound: append(schedule, dag.BadField), rewrites: true, ownAttrs: []string{"simgrid"},
+			claims: []string{
+				"0 init\n16777215 init\n", "0 init\n0 alltoall 9007199254740992 9007199254740992 14 14 14\n0 finalize\n",
+			}, samples: []sample{stored("../testdata/simgrid", "stencil.ti"), lossy(madeOf(exchange))}},
 		{format: "pytorch", unsound: schedule, samples: []sample{inline("trace.0.json", pytorchSample)}},
 		{format: "stg", unsound: schedule, samples: []sample{stored("chakra/stg/testdata", "plain.0.json", "plain.1.json")}},
 		{format: "workloadgraph", unsound: schedule, samples: []sample{inline("graph.json", workloadGraph)}},

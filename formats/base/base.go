@@ -20,6 +20,7 @@ import (
 	"github.com/tracedag/tracedag/formats/mpi"
 	"github.com/tracedag/tracedag/formats/msr"
 	"github.com/tracedag/tracedag/formats/simai"
+	"github.com/tracedag/tracedag/formats/simgrid"
 	"github.com/tracedag/tracedag/formats/spc"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/formats/trafpy"
@@ -37,6 +38,7 @@ var Formats = format.List{
 	chakra.JSON,
 	astratext.Format,
 	simai.Format,
+	simgrid.Format,
 	pytorch.Format,
 	stg.Format,
 	workloadgraph.Format,

@@ -430,6 +430,9 @@ func Detect(formats format.List, in *Input, from string) (*format.Format, error)
 		return nil, in.empty()
 	}
 	found := readable.Detect(in.Head)
+	if len(found) == 0 && in.name != "-" {
+		found = detectLists(readable, in)
+	}
 	switch len(found) {
 	case 0:
 		if f := readable.ForPath(in.name); f != nil {
@@ -442,6 +445,30 @@ func Detect(formats format.List, in *Input, from string) (*format.Format, error)
 	}
 	return nil, format.FileErrorf(in.Name, "the content fits several formats; select one with --from: %s",
 		strings.Join(found.Names(), ", "))
+}
+
+// detectLists returns the formats in which the input is a list of files.
+func detectLists(readable format.List, in *Input) (found format.List) {
+	beside := func(name string) []byte {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(in.name), name)
+		}
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			return nil
+		}
+		first, err := new(opener).open(name)
+		if err != nil {
+			return nil
+		}
+		defer first.Close()
+		return first.Head
+	}
+	for i := range readable {
+		if list := readable[i].DetectList; list != nil && list(in.Head, beside) {
+			found = append(found, readable[i])
+		}
+	}
+	return found
 }
 
 // empty returns the error of an empty input.

@@ -1,0 +1,89 @@
+// This file writes the collectives whose lines state the sizes of other ranks.
+
+package simgrid
+
+import (
+	"fmt"
+
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// collective writes the line of a collective.
+func (c *rankWriter) collective(i int, op *dag.Op) {
+	n := int64(c.ranks)
+	blocks := c.blocks[c.instance]
+	c.instance++
+	if op.Duration > 0 {
+		c.lost.timed++
+	}
+	if line := plainCollective(op, c.ranks); line != "" {
+		back, err := c.parse(strings.Fields(line))
+		if err == nil && back.op.RecvBytes != op.RecvBytes {
+			c.lost.received++
+		}
+		c.emit(line)
+		return
+	}
+	if len(blocks) != c.ranks {
+		c.err = fmt.Errorf("op %d: expected as many collectives on every rank, found %d ranks with this one", i, len(blocks))
+		return
+	}
+	root := fmt.Sprintf(" %d", op.Peer)
+	list := func(size func(b block) int64) string {
+		var s strings.Builder
+		for _, b := range blocks {
+			fmt.Fprintf(&s, " %d", size(b))
+		}
+		return s.String()
+	}
+	bytes := func(b block) int64 { return b.bytes }
+	received := func(b block) int64 { return b.received }
+	types := fmt.Sprintf(" %d %d", typeByte, typeByte)
+	switch op.Subkind {
+	case dag.Gatherv:
+		c.emit(fmt.Sprintf("gatherv %d%s%s%s", op.Bytes, list(bytes), root, types))
+	case dag.Allgatherv:
+		c.emit(fmt.Sprintf("allgatherv %d%s%s", op.Bytes, list(bytes), types))
+	case dag.Scatter, dag.Scatterv:
+		c.emit(fmt.Sprintf("scatterv%s %d%s%s", list(received), op.RecvBytes, root, types))
+		if op.Subkind == dag.Scatter {
+			c.lost.uneven++
+		}
+	case dag.ReduceScatter:
+		whole := int64(0)
+		for _, b := range blocks {
+			whole += b.received
+		}
+		if whole == op.Bytes {
+			c.emit("reducescatter" + list(received) + fmt.Sprintf(" 0 %d", typeByte))
+			break
+		}
+		var s strings.Builder
+		for k := range n {
+			fmt.Fprintf(&s, " %d", share(op.Bytes, n, k))
+		}
+		c.lost.uneven++
+		c.emit("reducescatter" + s.String() + fmt.Sprintf(" 0 %d", typeByte))
+	case dag.Alltoall, dag.Alltoallv:
+		var sent, got strings.Builder
+		total := int64(0)
+		for k, b := range blocks {
+			fmt.Fprintf(&sent, " %d", share(op.Bytes, n, int64(k)))
+			from := share(b.bytes, n, int64(c.rank))
+			fmt.Fprintf(&got, " %d", from)
+			total += from
+		}
+		c.lost.uneven++
+		c.emit(fmt.Sprintf("alltoallv %d%s %d%s%s", op.Bytes, sent.String(), total, got.String(), types))
+	}
+}
+
+// share returns the size of a member's block of a whole: the first are one byte larger if it cannot be divided evenly.
+func share(whole, members, k int64) int64 {
+	if k < whole%members {
+		return whole/members + 1
+	}
+	return whole / members
+}

@@ -1,0 +1,485 @@
+// This file writes traces: the actions of all ranks in one file.
+
+package simgrid
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+)
+
+// plainMessage returns the line of a blocking message in bytes, without the rank.
+func plainMessage(op *dag.Op) string {
+	name := "send"
+	if op.Kind == dag.Recv {
+		name = "recv"
+	}
+	return messageLine(name, op)
+}
+
+func messageLine(name string, op *dag.Op) string {
+	peer, tag := int64(op.Peer), op.Tag
+	if op.Kind == dag.Recv && op.Peer == dag.AnySource {
+		peer = anySource
+	}
+	if op.Kind == dag.Recv && op.Tag == dag.AnyTag {
+		tag = anyTag
+	}
+	return fmt.Sprintf("%s %d %d %d %d", name, peer, tag, op.Bytes, typeByte)
+}
+
+// plainCollective returns the line of a collective that the op of one rank alone determines, or "".
+func plainCollective(op *dag.Op, ranks int) string {
+	n := int64(ranks)
+	root := ""
+	if op.Subkind.Rooted() {
+		root = fmt.Sprintf(" %d", op.Peer)
+	}
+	reduction := func(bytes int64) (count, datatype int64) {
+		if bytes%8 == 0 {
+			return bytes / 8, typeDouble
+		}
+		return bytes, typeByte
+	}
+	switch op.Subkind {
+	case dag.Barrier:
+		return "barrier"
+	case dag.Bcast:
+		return fmt.Sprintf("bcast %d%s %d", max(op.Bytes, op.RecvBytes), root, typeByte)
+	case dag.Reduce:
+		count, datatype := reduction(max(op.Bytes, op.RecvBytes))
+		return fmt.Sprintf("reduce %d 0%s %d", count, root, datatype)
+	case dag.Allreduce, dag.Scan, dag.Exscan:
+		count, datatype := reduction(op.Bytes)
+		return fmt.Sprintf("%v %d 0 %d", op.Subkind, count, datatype)
+	case dag.Gather, dag.Allgather:
+		return fmt.Sprintf("%v %d %d%s %d %d", op.Subkind, op.Bytes, op.Bytes, root, typeByte, typeByte)
+	case dag.Scatter:
+		block := op.RecvBytes
+		if op.Bytes > 0 {
+			block = op.Bytes / n
+		}
+		if op.Bytes%n != 0 {
+			return ""
+		}
+		return fmt.Sprintf("scatter %d %d%s %d %d", block, block, root, typeByte, typeByte)
+	case dag.Alltoall:
+		if op.Bytes%n != 0 {
+			return ""
+		}
+		return fmt.Sprintf("alltoall %d %d %d %d", op.Bytes/n, op.Bytes/n, typeByte, typeByte)
+	}
+	return ""
+}
+
+// writer writes a trace, or only counts what would be lost.
+type writer struct {
+	*WriteOptions
+	t       *dag.Trace
+	out     *bufio.Writer // nil: count only
+	blocks  [][]block     // of the collectives, by instance
+	invents int64         // orders that the trace does not have
+	forward int64         // dependencies on later ops
+	flops   bool          // a duration is written as flops
+	lost    lostCounts
+}
+
+type lostCounts struct{ markers, uneven, timed, attrs, received int64 }
+
+// block is the sizes of a member of a collective.
+type block struct{ bytes, received int64 }
+
+func losses(t *dag.Trace) []format.Loss {
+	w := newWriter(nil, t, newWriteOptions())
+	if w.check() != nil || w.all() != nil {
+		return nil
+	}
+	var l format.Losses
+	l.Add("dependencies on later ops", w.forward)
+	l.Add("dependencies that a sequence of calls adds", w.invents)
+	l.Add("markers", w.lost.markers)
+	l.Add("sizes of blocks of collectives, which are made even", w.lost.uneven)
+	l.Add("received sizes", w.lost.received)
+	l.Add("durations that become flops", w.lost.timed)
+	l.Add("attributes", w.lost.attrs)
+	for _, id := range [...]dag.FieldID{dag.FieldStream, dag.FieldNIC, dag.FieldJob, dag.FieldMeasuredStart} {
+		l.AddField(t, id)
+	}
+	comms, names, releases := int64(0), int64(0), int64(0)
+	for _, r := range t.Ranks {
+		comms += r.Comm.Present()
+		names += r.Name.Present()
+		releases += r.Release.Present()
+	}
+	l.Add("communicators", comms)
+	l.Add("release times", releases)
+	l.Add("names", names)
+	l.AddRareFields(t)
+	l.AddNodes(t)
+	return l
+}
+
+func newWriter(out *bufio.Writer, t *dag.Trace, o *WriteOptions) *writer {
+	return &writer{WriteOptions: o, t: t, out: out}
+}
+
+func write(to io.Writer, t *dag.Trace, o format.WriteOptions) error {
+	own := format.Own(o.Own, newWriteOptions)
+	if err := newWriter(nil, t, own).check(); err != nil {
+		return err
+	}
+	trial := newWriter(nil, t, own) // finds errors before the first byte
+	if err := trial.all(); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(to)
+	if trial.flops {
+		fmt.Fprintf(out, "# compute: durations at %d flops per second\n", own.Speed)
+	}
+	if err := newWriter(out, t, own).all(); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// check returns an error if the format has no line for an op.
+func (w *writer) check() error {
+	if len(w.t.Ranks) == 0 {
+		return fmt.Errorf("expected at least 1 rank, found none")
+	}
+	for rank, r := range w.t.Ranks {
+		for i, kind := range r.Kind {
+			switch kind {
+			case dag.Mem, dag.IO:
+				return fmt.Errorf("rank %d: op %d: expected calcs, messages and collectives, found %v; use --lower needed",
+					rank, i, kind)
+			case dag.Coll:
+				if !w.world(r.Comm.At(i)) {
+					return fmt.Errorf("rank %d: op %d: expected collectives of all ranks, found %v on communicator %d; "+
+						"use --lower collectives", rank, i, r.Subkind.At(i), r.Comm.At(i))
+				}
+				if r.Subkind.At(i).Rooted() && r.Peer.At(i) < 0 {
+					return fmt.Errorf("rank %d: op %d: expected the root of %v, found none", rank, i, r.Subkind.At(i))
+				}
+			case dag.Send, dag.Recv:
+				if r.Tag.At(i) < 0 && (kind == dag.Send || r.Tag.At(i) != dag.AnyTag) {
+					return fmt.Errorf("rank %d: op %d: expected a tag of 0 or more, found %d", rank, i, r.Tag.At(i))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// world reports whether a communicator has all ranks in order.
+func (w *writer) world(comm int32) bool {
+	if comm == 0 {
+		return true
+	}
+	world := dag.World(len(w.t.Ranks))
+	return int(comm) < len(w.t.Comms) && w.t.Comms[comm].Equal(&world)
+}
+
+// all writes all ranks.
+func (w *writer) all() error {
+	for _, r := range w.t.Ranks {
+		instance := 0
+		for i, kind := range r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			if instance == len(w.blocks) {
+				w.blocks = append(w.blocks, nil)
+			}
+			w.blocks[instance] = append(w.blocks[instance], block{r.Bytes.At(i), r.RecvBytes.At(i)})
+			instance++
+		}
+	}
+	for rank, r := range w.t.Ranks {
+		if err := w.writeRank(rank, r); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+	}
+	return nil
+}
+
+// rankWriter writes the actions of one rank.
+type rankWriter struct {
+	*writer
+	context
+	prefix   string
+	r        *dag.Rank
+	posted   []int // ops of the requests under way, in order
+	waited   []bool
+	started  []bool // ops whose start another op waits for
+	blocking int    // the last op that blocks; -1: none
+	instance int    // of the next collective
+	err      error
+}
+
+func (w *writer) writeRank(rank int, r *dag.Rank) error {
+	n := r.Len()
+	c := &rankWriter{writer: w, context: context{rank: rank, ranks: len(w.t.Ranks)}, r: r,
+		prefix: strconv.Itoa(rank) + " ", started: make([]bool, n), blocking: -1}
+	for i := range n {
+		for _, off := range r.StartDeps.Of(i) {
+			if on := i - int(off); on >= 0 && on < n {
+				c.started[on] = true
+			}
+		}
+	}
+	first, all := 0, lines{}
+	if n > 0 && r.Kind[0] == dag.Calc && r.Subkind.At(0) == dag.Marker {
+		all = linesOf(r.Attrs.At(0))
+	}
+	if isInit(all.Line) {
+		first = 1
+		c.double = all.Line != "init"
+		c.emit(all.Before...)
+		c.emit(all.Line)
+		c.emit(all.After...)
+		c.blocking = 0
+	} else {
+		c.emit("init")
+	}
+	for i := first; i < n && c.err == nil; i++ {
+		i = c.op(i)
+	}
+	c.emit("finalize")
+	return c.err
+}
+
+func isInit(line string) bool {
+	return line == "init" || strings.HasPrefix(line, "init ")
+}
+
+// emit writes lines.
+func (c *rankWriter) emit(lines ...string) {
+	if c.out == nil {
+		return
+	}
+	for _, line := range lines {
+		c.out.WriteString(c.prefix)
+		c.out.WriteString(line)
+		c.out.WriteByte('\n')
+	}
+}
+
+// op writes op i and returns the last op that its lines cover.
+func (c *rankWriter) op(i int) int {
+	r := c.r
+	attrs := r.Attrs.At(i)
+	kept := linesOf(attrs)
+	c.emit(kept.Before...)
+	defer c.emit(kept.After...)
+	c.countOrder(i)
+	if last, ok := c.kept(i, kept.Line); ok {
+		return last
+	}
+	if attrs != "" && (kept.Line != "" || attrs != kept.encode()) {
+		c.lost.attrs++
+	}
+	op := r.Op(i)
+	c.settle(i)
+	switch op.Kind {
+	case dag.Calc:
+		c.calc(&op)
+		c.blocking = i
+	case dag.Send, dag.Recv:
+		if op.RecvBytes > 0 {
+			c.lost.received++
+		}
+		if op.Duration > 0 {
+			c.lost.timed++
+		}
+		if c.posts(i) {
+			c.emit(messageLine(map[dag.Kind]string{dag.Send: "isend", dag.Recv: "irecv"}[op.Kind], &op))
+			c.posted = append(c.posted, i)
+			break
+		}
+		c.emit(plainMessage(&op))
+		c.blocking = i
+	case dag.Coll:
+		c.collective(i, &op)
+		c.blocking = i
+	}
+	return i
+}
+
+// calc writes a computation.
+func (c *rankWriter) calc(op *dag.Op) {
+	switch {
+	case op.Subkind == dag.Marker:
+		c.lost.markers++
+	case op.Flops > 0:
+		if op.Duration > 0 && op.Duration != dag.AtRate(op.Flops, c.Speed) {
+			c.lost.timed++
+		}
+		c.emit("compute " + strconv.FormatInt(op.Flops, 10))
+	case op.Duration > 0 && c.Sleep:
+		c.emit("sleep " + strconv.FormatFloat(float64(op.Duration)/1e12, 'g', 17, 64))
+	case op.Duration > 0:
+		c.lost.timed++
+		c.flops = true
+		c.emit("compute " + strconv.FormatFloat(float64(op.Duration)/1e12*float64(c.Speed), 'g', 17, 64))
+	default:
+		c.lost.markers++ // a calc of no length leaves the waits for its requests only
+	}
+}
+
+// posts reports whether a message does not block: the next op does not wait for its end.
+func (c *rankWriter) posts(i int) bool {
+	if c.started[i] {
+		return true
+	}
+	if i+1 == c.r.Len() {
+		return false
+	}
+	return !slices.Contains(c.r.Deps.Of(i+1), 1)
+}
+
+// settle writes waits for the requests that op i waits for.
+func (c *rankWriter) settle(i int) {
+	var own []int
+	for _, off := range c.r.Deps.Of(i) {
+		if on := i - int(off); slices.Contains(c.posted, on) && !slices.Contains(own, on) {
+			own = append(own, on)
+		}
+	}
+	if len(own) > 1 && len(own) == len(c.posted) {
+		c.emit(fmt.Sprintf("waitall %d", len(own)))
+		c.posted = c.posted[:0]
+		return
+	}
+	slices.Sort(own)
+	for _, on := range own {
+		c.await(on)
+	}
+}
+
+// await writes a wait for the request of an op. The oldest request of a key is over first, so that requests before it
+// with the same key are waited for, too.
+func (c *rankWriter) await(on int) {
+	k := c.keyOf(on)
+	for at := 0; at < len(c.posted); at++ {
+		if c.keyOf(c.posted[at]) != k {
+			continue
+		}
+		found := c.posted[at]
+		c.emit(fmt.Sprintf("wait %d %d %d", k.source, k.destination, k.tag))
+		c.posted = slices.Delete(c.posted, at, at+1)
+		at--
+		if found == on {
+			return
+		}
+		c.invents++
+	}
+}
+
+func (c *rankWriter) keyOf(i int) key {
+	source, destination, tag := c.r.Peer.At(i), int32(c.rank), c.r.Tag.At(i)
+	if c.r.Kind[i] == dag.Send {
+		return key{destination, source, tag}
+	}
+	if source == dag.AnySource {
+		source = anySource
+	}
+	if tag == dag.AnyTag {
+		tag = anyTag
+	}
+	return key{source, destination, tag}
+}
+
+// countOrder counts the orders that differ from the dependencies of op i.
+func (c *rankWriter) countOrder(i int) {
+	after := c.blocking < 0
+	for _, edges := range [...]*dag.Edges{&c.r.Deps, &c.r.StartDeps} {
+		for _, off := range edges.Of(i) {
+			if off <= 0 {
+				c.forward++
+			}
+			after = after || off > 0 && i-int(off) >= c.blocking
+		}
+	}
+	if !after {
+		c.invents++
+	}
+}
+
+// kept writes the line that an op was read from, if the op still is what the line says. It returns the last op of the
+// line.
+func (c *rankWriter) kept(i int, line string) (last int, ok bool) {
+	words := strings.Fields(line)
+	if len(words) == 0 || strings.ContainsAny(line, "\n\r#") {
+		return i, false
+	}
+	a, err := c.parse(words)
+	op := c.r.Op(i)
+	if err != nil || a.op.Kind != op.Kind || a.op.Subkind != op.Subkind || a.op.Peer != op.Peer || a.op.Tag != op.Tag ||
+		a.op.RecvBytes != op.RecvBytes || a.op.Flops != op.Flops || a.op.Bytes != op.Bytes && !a.unknown {
+		return i, false
+	}
+	last = i
+	switch a.verb {
+	case compute:
+		if a.name == "sleep" && a.op.Duration != op.Duration {
+			return i, false
+		}
+	case exchange:
+		if last = i + 1; last >= c.r.Len() || c.r.Kind[last] != dag.Recv || c.r.Peer.At(last) != a.received.Peer {
+			return i, false
+		}
+	case wait:
+		at := c.oldest(a.key)
+		if at < 0 || op.Duration > 0 || !slices.Contains(c.r.Deps.Of(i), int32(i-c.posted[at])) {
+			return i, false
+		}
+		c.posted = slices.Delete(c.posted, at, at+1)
+	case waitAll:
+		if op.Duration > 0 {
+			return i, false
+		}
+		c.posted = c.posted[:0]
+	case collective:
+		if a.flops > 0 {
+			last = i + 1
+			if last >= c.r.Len() || c.r.Kind[last] != dag.Calc || float64(c.r.Flops.At(last)) != math.Round(a.flops) {
+				return i, false
+			}
+		}
+		c.instance++
+	case post:
+		c.posted = append(c.posted, i)
+		c.emit(line)
+		return i, true
+	case message:
+	default:
+		return i, false
+	}
+	c.emit(line)
+	c.blocking = last
+	return last, true
+}
+
+// oldest returns the oldest request under way of a key, as a reader finds it, or -1.
+func (c *rankWriter) oldest(k key) int {
+	r := rankReader{context: c.context}
+	for _, i := range c.posted {
+		q := c.keyOf(i)
+		if q.source == anySource {
+			q.source = dag.AnySource
+		}
+		if q.tag == anyTag {
+			q.tag = dag.AnyTag
+		}
+		r.requests = append(r.requests, request{q, i})
+	}
+	return r.find(k)
+}
