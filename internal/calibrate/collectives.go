@@ -259,7 +259,7 @@ func (g group) time(ctx context.Context, measured *dag.Trace, h history, call bo
 }
 
 // expression returns the choices as a value of --collective. Choices of several numbers of ranks have conditions on it.
-// Sizes without an algorithm get that of the next larger size.
+// Sizes without an algorithm have no rule, so that the default table decides.
 func expression(choices []fit.Choice) string {
 	var entries []string
 	for len(choices) > 0 {
@@ -280,22 +280,20 @@ func expression(choices []fit.Choice) string {
 func rules(choices []fit.Choice) (rules []string) {
 	several := choices[0].Ranks != choices[len(choices)-1].Ranks
 	for i, c := range choices {
-		if c.None {
-			continue
-		}
-		// The range ends where another algorithm begins.
-		next := i + 1
-		for next < len(choices) && choices[next].Ranks == c.Ranks && choices[next].None {
-			next++
-		}
-		bounded := next < len(choices) && choices[next].Ranks == c.Ranks
-		if bounded && choices[next].Algorithm == c.Algorithm {
-			continue
+		last := i+1 == len(choices) || choices[i+1].Ranks != c.Ranks
+		if c.None || !last && !choices[i+1].None && choices[i+1].Algorithm == c.Algorithm {
+			continue // the next rule has these sizes, too
 		}
 		var conditions []string
-		if bounded {
-			first := fit.Cut(c.To, choices[i+1].From) // of the next range
-			conditions = append(conditions, fmt.Sprintf("%s<%d", amount(c.Collective), first))
+		for first := i; first > 0 && choices[first-1].Ranks == c.Ranks; first-- {
+			if before := choices[first-1]; before.None {
+				conditions = append(conditions, fmt.Sprintf("%s>=%d", amount(c.Collective),
+					fit.Cut(before.To, choices[first].From)))
+				break
+			}
+		}
+		if !last {
+			conditions = append(conditions, fmt.Sprintf("%s<%d", amount(c.Collective), fit.Cut(c.To, choices[i+1].From)))
 		}
 		if several {
 			conditions = append(conditions, fmt.Sprintf("ranks<=%d", c.Ranks), fmt.Sprintf("ranks>=%d", c.Ranks))

@@ -88,7 +88,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestExpression: sizes without an algorithm get that of the next larger size, and ranges have bounds in order.
+// TestExpression: sizes without an algorithm have no rule.
 func TestExpression(t *testing.T) {
 	choices := []fit.Choice{
 		{Collective: "bcast", Ranks: 8, From: 8, To: 512, Algorithm: "binomial"},
@@ -98,7 +98,7 @@ func TestExpression(t *testing.T) {
 		{Collective: "alltoall", Ranks: 8, From: 256, To: 4096, Algorithm: "linear"},
 		{Collective: "alltoall", Ranks: 16, From: 8, To: 4096, Algorithm: "pairwise"},
 	}
-	const want = "bcast=binomial;alltoall=bruck:block<256&ranks<=8&ranks>=8,linear:ranks<=8&ranks>=8," +
+	const want = "bcast=binomial:size<2048,binomial:size>=32768;alltoall=bruck:block<256&ranks<=8&ranks>=8,linear:ranks<=8&ranks>=8," +
 		"pairwise:ranks<=16&ranks>=16"
 	got := expression(choices)
 	if got != want {
