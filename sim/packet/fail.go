@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -55,6 +56,17 @@ func (f *failures) schedule(n *network) {
 			n.at(uint64(f.list[i].Until), failing, uint32(2*i+1))
 		}
 	}
+}
+
+// works reports whether a link works at a time, before the other events of that time.
+func (f *failures) works(link int, now uint64) bool {
+	for i := range f.list {
+		x := &f.list[i]
+		if x.Rate == 0 && uint64(x.At) <= now && (x.Until == 0 || now < uint64(x.Until)) && slices.Contains(x.Links, link) {
+			return false
+		}
+	}
+	return true
 }
 
 // apply starts failure i/2 if i is even, and ends it if i is odd.

@@ -188,7 +188,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	n.observe(o.Timeline, p.Unit)
 	n.ends = topology.NewEnds(n.topology, n.intact, o.Placement.Hosts, o.Placement.NICs, p)
 	if n.failures != nil {
-		n.ends.SetWorks(func(host uint32) bool { return n.routes.NIC(host) != topology.NoPort })
+		n.ends.SetWorks(func(host uint32) bool { return n.failures.works(int(n.intact.NIC(host)/2), n.now) })
 	}
 	warnBefore(p, n, &o)
 	var out *sim.Outcome

@@ -257,8 +257,10 @@ func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
 	if !g.byNIC {
 		number = uint32(g.numbers[m])
 	}
-	if pair, ok := g.choose(g.nvlinks(a, b), number, first, last); ok {
-		return first + pair.from, last + pair.to
+	links := g.nvlinks(a, b)
+	direct, works := g.choose(links, number, first, last)
+	if works {
+		return first + direct.from, last + direct.to
 	}
 	key := [2]uint32{g.classes[a], g.classes[b]}
 	pairs, known := g.pairs[key]
@@ -266,11 +268,15 @@ func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
 		pairs = g.shortest(a, b)
 		g.pairs[key] = pairs
 	}
-	pair, _ := g.choose(pairs, number, first, last)
+	pair, works := g.choose(pairs, number, first, last)
+	if len(links) > 0 && !works { // all have failed
+		pair = direct
+	}
 	return first + pair.from, last + pair.to
 }
 
-// choose returns the pair with the given number, modulo the number of pairs, or the next that works.
+// choose returns the pair with the given number, modulo the number of pairs, or the next that works. If none works, it
+// returns false and the former; without pairs, the first ports.
 func (g *gpuEnds) choose(pairs []portPair, number, first, last uint32) (portPair, bool) {
 	if len(pairs) == 0 {
 		return portPair{}, false
@@ -282,7 +288,7 @@ func (g *gpuEnds) choose(pairs []portPair, number, first, last uint32) (portPair
 			return pair, true
 		}
 	}
-	return pairs[number%n], true
+	return pairs[number%n], false
 }
 
 // nvlinks returns the ports of two GPUs at the same NVSwitches.

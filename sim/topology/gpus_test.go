@@ -206,6 +206,14 @@ func TestFailedNIC(t *testing.T) {
 	placement := DefaultPlacement
 	first, _ := n.Place(&placement, 16, 1, 1, nil)
 	ends := NewEnds(n, routes, first, 1, p)
+	ends.SetWorks(func(host uint32) bool { return !strings.HasSuffix(n.Name(host), ".nv0") })
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Flags&sim.IsSend != 0 {
+			if from, to := ends.Of(op, uint32(i)); !strings.Contains(n.Name(from)+n.Name(to), "nic") {
+				t.Fatalf("without NVLink: %s to %s", n.Name(from), n.Name(to))
+			}
+		}
+	}
 	ends.SetWorks(func(host uint32) bool { return n.Name(host) != "gpu5.nic0" })
 	for i := range p.Ops {
 		if op := &p.Ops[i]; op.Flags&sim.IsSend != 0 {
