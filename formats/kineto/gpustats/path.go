@@ -135,6 +135,7 @@ type pathGraph struct {
 	out    [][]int32
 
 	blocking, locked []bool // by row
+	full             bool   // there are too many edges
 	hip              bool   // names of ROCm count as those of CUDA
 }
 
@@ -174,6 +175,10 @@ func pathOf(p *kineto.Profile, part Part, reference bool) (*Path, error) {
 	g.addLocks()
 	g.addThreads()
 	g.addKernels()
+	if g.full {
+		return nil, format.FileErrorf(p.File, "--critical-path: expected a few waits per stream and event, found too "+
+			"many; select a part with --path-part")
+	}
 	path, ok := g.longest()
 	if !ok {
 		return nil, format.FileErrorf(p.File, "--critical-path: expected events that wait for earlier ones, found a "+

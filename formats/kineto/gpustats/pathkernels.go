@@ -218,6 +218,9 @@ func (g *pathGraph) addSync(c *gpuCalls, i int32, tails *streamTails, waits map[
 			waits[g.linked[next]] = source
 		}
 	case "Context Sync":
+		if g.full = g.full || len(g.edges) > most(len(g.rows)); g.full {
+			return
+		}
 		for _, stream := range tails.order {
 			hostWaits(tails.of[stream])
 		}

@@ -45,9 +45,9 @@ var launchCalls = map[string]bool{
 	"runFunction - job_prep_and_submit_for_execution": true,
 }
 
-// most returns how many copies of its events HTA may make of a file. Real traces have two events of the host per
-// correlation at most.
-func most(f *kineto.Reference) int { return 64*len(f.Rows) + 1<<20 }
+// most returns how many copies of its events HTA may make of a file, or edges between them, by the number of events.
+// Real traces have two events of the host per correlation at most.
+func most(rows int) int { return 64*rows + 1<<20 }
 
 var errTooMany = errors.New("expected a few events per correlation, found too many for --compat; omit it")
 
@@ -147,7 +147,7 @@ func referenceRows(f *kineto.Reference, steps bool, of *links) ([]int, error) {
 		} else if !all && !keeps(r) {
 			n = 0
 		}
-		if len(rows)+n > most(f) {
+		if len(rows)+n > most(len(f.Rows)) {
 			return nil, errTooMany
 		}
 		for range n {
@@ -234,7 +234,7 @@ func referenceItems(f *kineto.Reference, steps, mtia bool) (items []item, change
 		}
 		l := of.of(r.Correlation)
 		l.launches++
-		if len(changes)+int(l.items) > most(f) {
+		if len(changes)+int(l.items) > most(len(f.Rows)) {
 			return nil, nil, nil, errTooMany
 		}
 		for k := l.first; k >= 0; k = of.next[k] {
