@@ -265,6 +265,13 @@ func TestWriteAny(t *testing.T) {
 	if got := written(t, part, nil); got != want {
 		t.Errorf("written\n%s\nexpected\n%s", got, want)
 	}
+	low := dag.NewBuilder(2)
+	low.Rank(0).Send(1, 8, -2)
+	low.Rank(1).Calc(0, low.Rank(1).Recv(0, 8, -2))
+	if got := written(t, low.Trace(), nil); !strings.Contains(got, "0 send 1 2147483646 8 6\n") ||
+		!strings.Contains(got, "1 recv 0 2147483646 8 6\n") {
+		t.Errorf("tags of lowered collectives:\n%s", got)
+	}
 	slept := written(t, part, &WriteOptions{Speed: 1e9, Sleep: true})
 	if !strings.Contains(slept, "0 sleep 2e-06\n") && !strings.Contains(slept, "0 sleep 1.9999999999999999e-06\n") {
 		t.Errorf("with sleeps:\n%s", slept)

@@ -25,7 +25,7 @@ func plainMessage(op *dag.Op) string {
 }
 
 func messageLine(name string, op *dag.Op) string {
-	peer, tag := int64(op.Peer), op.Tag
+	peer, tag := int64(op.Peer), writtenTag(op.Tag)
 	if op.Kind == dag.Recv && op.Peer == dag.AnySource {
 		peer = anySource
 	}
@@ -33,6 +33,15 @@ func messageLine(name string, op *dag.Op) string {
 		tag = anyTag
 	}
 	return fmt.Sprintf("%s %d %d %d %d", name, peer, tag, op.Bytes, typeByte)
+}
+
+// writtenTag returns the tag of a message in the file: tags below -1, such as those of lowered collectives, become tags
+// that no program has, because negative ones are wildcards.
+func writtenTag(tag int64) int64 {
+	if tag < dag.AnyTag {
+		return tag + 1<<31
+	}
+	return tag
 }
 
 // plainCollective returns the line of a collective that the op of one rank alone determines, or "".
@@ -91,7 +100,7 @@ type writer struct {
 	lost    lostCounts
 }
 
-type lostCounts struct{ markers, uneven, timed, attrs, received int64 }
+type lostCounts struct{ markers, uneven, timed, tags, attrs, received int64 }
 
 // block is the sizes of a member of a collective.
 type block struct{ bytes, received int64 }
@@ -108,6 +117,7 @@ func losses(t *dag.Trace) []format.Loss {
 	l.Add("sizes of blocks of collectives, which are made even", w.lost.uneven)
 	l.Add("received sizes", w.lost.received)
 	l.Add("durations that become flops", w.lost.timed)
+	l.Add("tags below -1, written plus 2147483648", w.lost.tags)
 	l.Add("attributes", w.lost.attrs)
 	for _, id := range [...]dag.FieldID{dag.FieldStream, dag.FieldNIC, dag.FieldJob, dag.FieldMeasuredStart} {
 		l.AddField(t, id)
@@ -169,8 +179,9 @@ func (w *writer) check() error {
 					return fmt.Errorf("rank %d: op %d: expected the root of %v, found none", rank, i, r.Subkind.At(i))
 				}
 			case dag.Send, dag.Recv:
-				if r.Tag.At(i) < 0 && (kind == dag.Send || r.Tag.At(i) != dag.AnyTag) {
-					return fmt.Errorf("rank %d: op %d: expected a tag of 0 or more, found %d", rank, i, r.Tag.At(i))
+				if tag := r.Tag.At(i); tag < math.MinInt32 || tag == dag.AnyTag && kind == dag.Send {
+					return fmt.Errorf("rank %d: op %d: expected a tag of %d or more, and none that matches any at a send, "+
+						"found %d", rank, i, math.MinInt32, tag)
 				}
 			}
 		}
@@ -299,6 +310,9 @@ func (c *rankWriter) op(i int) int {
 		if op.Duration > 0 {
 			c.lost.timed++
 		}
+		if op.Tag < dag.AnyTag {
+			c.lost.tags++
+		}
 		if c.posts(i) {
 			c.emit(messageLine(map[dag.Kind]string{dag.Send: "isend", dag.Recv: "irecv"}[op.Kind], &op))
 			c.posted = append(c.posted, i)
@@ -384,7 +398,7 @@ func (c *rankWriter) await(on int) {
 }
 
 func (c *rankWriter) keyOf(i int) key {
-	source, destination, tag := c.r.Peer.At(i), int32(c.rank), c.r.Tag.At(i)
+	source, destination, tag := c.r.Peer.At(i), int32(c.rank), writtenTag(c.r.Tag.At(i))
 	if c.r.Kind[i] == dag.Send {
 		return key{destination, source, tag}
 	}
