@@ -78,7 +78,8 @@ exact() {
 within() {
     here=${4%%,*}
     off=$(awk -v p="$3" -v h="$here" 'BEGIN { d = (h / p - 1) * 100; printf "%.2g", d < 0 ? -d : d }')
-    if awk -v d="$off" -v most="$1" 'BEGIN { exit !(d <= most) }'; then
+    # A missing number is at no distance; as a text, -nan would be less than all numbers.
+    if awk -v d="$off" -v most="$1" 'BEGIN { exit !(d ~ /[0-9]$/ && d + 0 <= most + 0) }'; then
         row "$2" "$3" "$here" "$(ratio "$here" "$3")" "within $off % (accepted: $1 %)$(interval "$4")"
     else
         row "$2" "$3" "$here" "$(ratio "$here" "$3")" DIFFERS
