@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sort"
 	"unsafe"
@@ -113,9 +114,10 @@ func newWindows(ctx context.Context, h *dag.Header, first []int64) (*opWindows, 
 // chunkBytes is the memory of a chunk outside windows, in bytes.
 const chunkBytes = 8 + 4
 
-// clone returns windows without a chunk in memory.
+// clone returns windows without a chunk in memory. As many clones as there are processors may replay at the same time.
 func (w *opWindows) clone() *opWindows {
-	return &opWindows{file: w.file, limit: w.limit, bits: w.bits, mask: w.mask, most: w.most}
+	most := max(1, w.most/uint32(runtime.GOMAXPROCS(0)))
+	return &opWindows{file: w.file, limit: w.limit, bits: w.bits, mask: w.mask, most: most}
 }
 
 // open makes w, which has no chunk in memory, the windows of the program.

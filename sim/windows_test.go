@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -61,7 +62,7 @@ func TestWindowsHaveAllOps(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := windowed(t, trace, trace.Ops()*windowedFrom-1)
-		p.windows.most = uint32(len(p.windows.file.at)) // room for all
+		p.windows.most = uint32(len(p.windows.file.at) * runtime.GOMAXPROCS(0)) // room for all in a clone
 		p = p.Clone()
 		release, n := p.ReleaseTimes(), uint32(0)
 		err = p.EachOp(func(op *Op, index uint32) {

@@ -24,7 +24,7 @@ func TestWindows(t *testing.T) {
 		if r := replay.(*reported); r.replay.program.Windowed() != windowed {
 			t.Fatalf("limit %d: windows are %v, expected %v", limit, !windowed, windowed)
 		}
-		result, err := replay.Clone().Run(sim.RunOptions{Path: &sim.PathOptions{Steps: true}})
+		result, err := replay.Run(sim.RunOptions{Path: &sim.PathOptions{Steps: true}})
 		if err != nil {
 			return "", err
 		}

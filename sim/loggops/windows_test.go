@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/memory"
@@ -30,7 +34,7 @@ func replayWithin(t *testing.T, trace *dag.Trace, m Model, o Options, limit int6
 		t.Fatalf("limit %d: windows are %v, expected %v", limit, !windowed, windowed)
 	}
 	r.program.WarnShortReceives(&sim.Env{Warn: warn})
-	result, err := r.Clone().Run(o)
+	result, err := r.Run(o)
 	if err != nil {
 		return "", err
 	}
@@ -219,3 +223,46 @@ func (*spans) Begin(*sim.Layout)     {}
 func (*spans) Span(sim.Span)         {}
 func (*spans) Transfer(sim.Transfer) {}
 func (*spans) End() error            { return nil }
+
+// TestWindowedClones checks that clones replay at the same time, and leave the original as it is.
+func TestWindowedClones(t *testing.T) {
+	b := dag.NewBuilder(2)
+	then := func(rank int, op dag.Op) {
+		if i := b.Rank(rank).Add(op); i > 0 {
+			b.Rank(rank).Requires(i, i-1)
+		}
+	}
+	for i := range 3000 {
+		then(i%2, dag.Op{Kind: dag.Send, Peer: int32(1 - i%2), Bytes: int64(i)})
+		then(1-i%2, dag.Op{Kind: dag.Recv, Peer: int32(i % 2), Bytes: int64(i)})
+	}
+	trace := b.Trace()
+	env := &sim.Env{Context: memory.WithLimit(context.Background(), trace.Ops()*opBytes-1)}
+	for _, m := range Models {
+		r, err := newReplay(dag.FromTrace(trace), m, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.program.Close()
+		r.program.Recycle() // has no effect
+		o := Options{Params: presets[0].params}
+		want, err := r.Clone().Run(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group errgroup.Group
+		for range 4 {
+			clone := r.Clone()
+			group.Go(func() error {
+				got, err := clone.Run(o)
+				if err == nil && (got.Makespan != want.Makespan || !slices.Equal(got.Finish, want.Finish)) {
+					err = fmt.Errorf("%s: makespan %v, expected %v", m, got.Makespan, want.Makespan)
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
