@@ -182,7 +182,7 @@ func TestReplayThreads(t *testing.T) {
 				p.OutputBuffer, p.Speedup, p.WholeCredits, p.SourceQueue = 0, 1, false, 0
 			}
 			p.Coupling.Injected, p.Coupling.Paced = true, plain
-			compiled, err := Compile(dag.FromTrace(randomMessages(net.Hosts, 5)))
+			compiled, err := Compile(dag.FromTrace(randomMessages(net.Hosts, 2)))
 			if err != nil {
 				t.Fatal(err)
 			}
