@@ -396,6 +396,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
 	}
 	c.carried = make([]float64, len(c.fluid.links))
+	c.records = make([]record, 0, r.program.NumOps()/2) // each message has two ops
 	if b.balance == balanceSpray || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
 	}

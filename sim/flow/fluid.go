@@ -23,8 +23,8 @@ type route struct {
 // the smallest of its links' levels and its bound's, and the level of a link follows from those that its flows have
 // without it. A change of flows changes the levels of their links; these change those of flows, and so on, from the
 // lowest level up: what has a lower level than a change does not depend on it. Only levels that change cost anything.
-// If most flows start or end together, or the changes of a round reach more flows than there are, all levels are
-// computed anew by filling, which visits each flow once per link.
+// If the changes of a round visit flows more often than filling, which visits each flow once per link, all levels are
+// computed anew by filling.
 //
 // Times are in picoseconds since the start of the run. They are not summed: the end of a flow follows from the time of
 // its last change, the bytes that were left then, and its rate.
@@ -44,9 +44,7 @@ type fluid struct {
 	pending pendingHeap // links whose level has to be computed
 	round   uint32      // of changes at one time
 	changed []uint32    // flows whose level may have changed in this round
-	active  int         // active flows
 	hops    int         // of active flows
-	turns   int         // flows that became active or ended in this round
 	work    int         // users visited in this round
 	others  []other     // levels of the users of a link
 	filling []other     // those that fill does not know to be lower than the level
@@ -195,7 +193,7 @@ func (s *fluid) enter(f uint32) {
 	x := &s.flows[f]
 	x.active, x.share, x.changed = true, 0, s.now
 	x.at = s.allocate(len(x.route.links))
-	s.active, s.hops, s.turns = s.active+1, s.hops+len(x.at), s.turns+1
+	s.hops += len(x.at)
 	for hop, i := range x.route.links {
 		l := &s.links[i]
 		x.at[hop] = uint32(len(l.users))
@@ -208,7 +206,7 @@ func (s *fluid) enter(f uint32) {
 func (s *fluid) leave(f uint32) {
 	x := &s.flows[f]
 	level := s.limits[f].level
-	s.active, s.hops, s.turns = s.active-1, s.hops-len(x.at), s.turns+1
+	s.hops -= len(x.at)
 	for hop, i := range x.route.links {
 		l := &s.links[i]
 		at, last := x.at[hop], len(l.users)-1
@@ -305,7 +303,7 @@ func (s *fluid) settle() {
 		return
 	}
 	for most := fillWork * (s.hops + fillHops); len(s.pending) > 0; {
-		if s.work > most || fillTurns*s.turns > s.active && s.active >= fillFlows {
+		if s.work > most {
 			s.refill()
 			break
 		}
@@ -315,17 +313,15 @@ func (s *fluid) settle() {
 		s.apply(f)
 	}
 	s.changed = s.changed[:0]
-	s.turns, s.work = 0, 0
+	s.work = 0
 	s.round++
 }
 
-// All levels are computed anew when one flow in fillTurns has started or ended, from fillFlows flows on, or when the
-// links of a round had fillWork times as many users as all links together.
+// All levels are computed anew when the links of a round had fillWork times as many users as all links together and
+// fillHops.
 const (
-	fillTurns = 8
-	fillFlows = 32
-	fillWork  = 4
-	fillHops  = 1000
+	fillWork = 2
+	fillHops = 1000
 )
 
 // update computes the level of a link.

@@ -57,6 +57,7 @@ func newResults(c *coupling) *results {
 	if s, ok := c.paths.(*selector); ok {
 		r.network = s.net
 	}
+	r.fcts, r.slowdowns = make([]float64, 0, len(r.flows)), make([]float64, 0, len(r.flows))
 	bytes, sum, squares := 0.0, 0.0, 0.0
 	for i := range r.flows {
 		f := &r.flows[i]
