@@ -47,6 +47,11 @@ func (t *Table) Float(v float64, digits int) {
 	t.cells = append(strconv.AppendFloat(t.cells, v, 'f', digits, 64), ',')
 }
 
+// Exact adds a cell with a finite number, with as many digits as it needs.
+func (t *Table) Exact(v float64) {
+	t.cells = append(strconv.AppendFloat(t.cells, v, 'g', -1, 64), ',')
+}
+
 // Text adds a text cell.
 func (t *Table) Text(s string) {
 	text, err := MarshalJSON(s)

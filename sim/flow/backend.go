@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -47,8 +49,12 @@ type backend struct {
 	rendezvous int64
 	local      topology.Local
 
-	flows, ports string // file names
-	maxFlows     int
+	failTexts []string
+	failures  []topology.Failure
+
+	sample                dag.Time
+	flows, ports, samples string // file names
+	maxFlows              int
 
 	network  *topology.Network // nil: platform
 	platform *platform.Platform
@@ -83,6 +89,9 @@ func (b *backend) Params() param.Set {
 			Placeholder("network").Offer(topology.Completions()...),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
+		param.Strings(&b.failTexts, "fail",
+			"fail a link, such as tor3-agg1@2ms..5ms, or change its rate, such as tor3-agg1@2ms:25Gbps; repeatable").
+			Placeholder("link"),
 		param.Func("rate", "local-rate", "rate of messages between ranks on one host", b.local.SetRate).
 			Default("unlimited"),
 		param.Time(&b.local.Latency, "local-latency", "latency of messages between ranks on one host").Sweep(),
@@ -115,14 +124,17 @@ func (b *backend) Params() param.Set {
 			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.Size(&b.rendezvous, "S", "largest eager message; larger ones wait for their receive").
 			Default("unlimited").Sweep(),
-		param.File(&b.flows, "flows", "write source, destination, start and completion of each flow to a CSV file"),
+		param.Time(&b.sample, "sample", "sampling period of the rates of ports").Default("no samples"),
+		param.File(&b.samples, "samples", "write the samples to a CSV file"),
+		param.File(&b.flows, "flows",
+			"write source, destination, start, completion, job, class and name of each flow to a CSV file"),
 		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file"),
 		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32),
 	}
-	set.Under("Network", "topology", "placement", "nics", "local-rate", "local-latency", "seed", "balance")
+	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance")
 	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic")
 	set.Under("Messages", "o", "S")
-	set.Under("Output", "flows", "ports", "max-flows")
+	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
 	return set
 }
 
@@ -132,12 +144,17 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	switch {
 	case b.topology == "":
 		return param.Errorf("topology", "the flow backend needs a network, such as fattree:k=8,rate=200Gbps or a file")
+	case b.samples != "" && b.sample <= 0:
+		return param.Needs("samples", "--sample, the period")
+	case b.sample > 0 && b.samples == "":
+		return param.Needs("sample", "--samples, the file")
 	case b.nics < 1:
 		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
 	case min(b.overhead, b.local.Latency) < 0 || min(b.rendezvous, b.model.gamma) < 0:
 		return errors.New("expected times and sizes of at least 0, found a negative one")
 	}
-	for _, file := range []struct{ name, path string }{{"flows", b.flows}, {"ports", b.ports}} {
+	for _, file := range []struct{ name, path string }{{"flows", b.flows}, {"ports", b.ports},
+		{"samples", b.samples}} {
 		switch {
 		case file.path == "":
 		case env.Sweep:
@@ -162,7 +179,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	return cmp.Or(b.checkBalance(), b.placement.Check())
+	return cmp.Or(b.parseFailures(), b.checkBalance(), b.placement.Check())
 }
 
 // checkBalance returns an error if load balancing is requested although the routes are given.
@@ -275,6 +292,7 @@ type replay struct {
 	program *sim.Program
 	nodes   []int32 // by rank; nil: the trace has none
 	shared  bool    // the ranks on a node share its NICs
+	labels  *measure.Labels
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -287,8 +305,12 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if r.shared, err = env.SharesNICs(s); err != nil {
 		return nil, err
 	}
+	if b.flows != "" || len(h.Jobs) > 0 {
+		r.labels, s = measure.NewLabels(s, h, b.flows != "")
+	}
 	o := sim.CompileOptions{DenseStreams: true, Context: env.Context, Explain: env.Explain}
-	o.Windows = b.platform != nil || b.network.GPUs == nil // messages between GPUs are numbered in advance
+	// Messages between GPUs are numbered in advance, and labels belong to all messages.
+	o.Windows = (b.platform != nil || b.network.GPUs == nil) && r.labels == nil
 	if r.program, err = sim.Compile(s, o); err != nil {
 		return nil, err
 	}
@@ -349,7 +371,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 		}
 		defer files.close()
 	}
-	result, more, err := r.simulate(&b, m, hosts, &o)
+	result, more, err := r.simulate(&b, m, hosts, &o, files.samples)
 	if err != nil {
 		return failed, err
 	}
@@ -363,7 +385,10 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	} else {
 		result.Topology = b.network.Describe(b.topology)
 	}
-	result.Topology.Placement = b.placement.String()
+	result.Topology.Placement, result.Topology.Failures = b.placement.String(), b.failTexts
+	if len(b.failTexts) > 0 {
+		result.Params = append(result.Params, sim.Value{Name: "fail", Value: b.failTexts})
+	}
 	more.addSections(result, b.maxFlows, o.Figures)
 	if result.Path != nil {
 		result.Add(result.Path.Section(o.Path))
@@ -375,7 +400,8 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 }
 
 // simulate runs the trace.
-func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOptions) (*sim.Result, *results, error) {
+func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOptions, samples io.Writer) (*sim.Result,
+	*results, error) {
 	started := time.Now()
 	c := &coupling{
 		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program,
@@ -391,12 +417,23 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		if err != nil {
 			return nil, nil, err
 		}
-		s := newSelector(b.network, routes, b.balance, b.seed)
+		s := newSelector(b.network, routes, b.balance, b.seed, len(b.failures) > 0)
 		c.ends = topology.NewEnds(b.network, routes, hosts, b.nics, r.program)
 		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
 	}
 	c.carried = make([]float64, len(c.fluid.links))
-	c.records = make([]record, 0, r.program.NumOps()/2) // each message has two ops
+	if c.changes = changes(b.failures); len(c.changes) > 0 {
+		c.fails, c.rates = true, make([]float64, len(c.fluid.links))
+		for i := range c.rates {
+			c.rates[i] = c.fluid.links[i].capacity
+		}
+	}
+	if b.sample > 0 && samples != nil {
+		c.sampler = newSampler(samples, uint64(b.sample), c)
+	}
+	if !r.program.Windowed() {
+		c.records = make([]record, 0, r.program.NumOps()/2) // each message has two ops
+	}
 	if b.balance == balanceSpray || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
 	}
@@ -424,7 +461,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	e.SetProgress(o.Progress)
 	e.SetContext(o.Context)
 	out, err := e.Run()
-	if err = cmp.Or(c.err, err); err != nil {
+	if err = cmp.Or(c.err, err, c.sampler.finish()); err != nil {
 		return nil, nil, err
 	}
 	out.Events += c.steps
@@ -433,7 +470,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		result.Path = e.Path()
 	}
 	result.Finished(started)
-	return result, newResults(c), nil
+	return result, newResults(c, r.labels), nil
 }
 
 // values returns the parameters for results.
@@ -458,14 +495,14 @@ func (b *backend) values(m *model) sim.Values {
 
 // outputFiles are the files written by a run beside its result.
 type outputFiles struct {
-	flows, ports sim.Output // nil: not requested
+	flows, ports, samples sim.Output // nil: not requested
 }
 
 func (f *outputFiles) create(b *backend, env *sim.Env) error {
 	for _, file := range []struct {
 		path string
 		out  *sim.Output
-	}{{b.flows, &f.flows}, {b.ports, &f.ports}} {
+	}{{b.flows, &f.flows}, {b.ports, &f.ports}, {b.samples, &f.samples}} {
 		if file.path == "" {
 			continue
 		}
@@ -483,7 +520,7 @@ func (f *outputFiles) create(b *backend, env *sim.Env) error {
 }
 
 func (f *outputFiles) close() {
-	for _, out := range []sim.Output{f.flows, f.ports} {
+	for _, out := range []sim.Output{f.flows, f.ports, f.samples} {
 		if out != nil {
 			out.Close()
 		}
@@ -497,7 +534,7 @@ func (f *outputFiles) write(r *results) error {
 	if f.ports != nil {
 		r.portTable(len(r.ports)).WriteCSV(f.ports)
 	}
-	for _, out := range []sim.Output{f.flows, f.ports} {
+	for _, out := range []sim.Output{f.flows, f.ports, f.samples} {
 		if out != nil {
 			if err := out.Commit(); err != nil {
 				return err

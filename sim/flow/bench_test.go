@@ -55,7 +55,7 @@ func BenchmarkRandomFlows(b *testing.B) {
 		}
 		b.Run(name+" "+balance, func(b *testing.B) {
 			for b.Loop() {
-				s := newSelector(net, routes, balance, 1)
+				s := newSelector(net, routes, balance, 1, false)
 				solver := newFluid(s.links)
 				var ended []uint32
 				var there, back path
@@ -69,8 +69,8 @@ func BenchmarkRandomFlows(b *testing.B) {
 						continue
 					}
 					f, r := &flows[i], &route{}
-					s.find(&there, f.from, f.to, 0)
-					s.find(&back, f.to, f.from, 0)
+					s.find(&there, f.from, f.to, 0, nil)
+					s.find(&back, f.to, f.from, 0, nil)
 					m.fill(r, solver.links, &there, &back)
 					d := m.flow(f.bytes, r)
 					solver.add(f.start, float64(f.bytes), &d)

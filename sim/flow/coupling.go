@@ -41,6 +41,13 @@ type coupling struct {
 	number  []uint32 // by message: number of its flow; nil without a critical path
 	steps   int64
 	err     error // ends the run
+
+	changes []change  // of links, that are to come
+	fails   bool      // there were some
+	rates   []float64 // by link of the solver: of the network
+	waiting []waiting
+	running int // flows under way
+	sampler *sampler
 }
 
 // record describes a flow for results. Times are in picoseconds.
@@ -50,6 +57,9 @@ type record struct {
 	start, end     uint64
 	latency        float64 // length of the latency phase
 	alone          float64 // time of the bytes without other flows
+
+	early   float32 // time between the exact end and end
+	message uint32
 }
 
 // ideal returns the time of the flow without others in whole picoseconds.
@@ -60,6 +70,8 @@ type running struct {
 	message uint32
 	record  uint32
 	used    []uint32 // ports, with the policy least
+	left    float64  // bytes since its path last changed
+	running bool
 }
 
 // Events of the coupling in the engine's queues.
@@ -162,12 +174,17 @@ const contextSteps = 1 << 10
 // of that time are computed.
 func (c *coupling) advance(a *sim.Actor) {
 	c.run(a, a.Now())
+	c.sampler.until(c, a.Now())
 	c.open(a)
 	for c.err == nil {
 		next := tick(c.fluid.next())
-		switch {
+		switch idle := c.running == 0 && len(c.waiting) == 0; {
+		case !idle && c.nextChange() < next:
+			next = c.nextChange()
 		case len(c.fluid.queue) == 0:
 			return
+		}
+		switch {
 		case next > math.MaxInt64:
 			m := c.active[c.fluid.queue[0]].message
 			a.Schedule(c.program.Ops[m].Rank, next, sendEnded, m) // ends the run with an error
@@ -182,7 +199,17 @@ func (c *coupling) advance(a *sim.Actor) {
 
 // run handles the events of the solver up to a time.
 func (c *coupling) run(a *sim.Actor, until uint64) {
-	for c.err == nil && tick(c.fluid.next()) <= until {
+	for c.err == nil {
+		next := tick(c.fluid.next())
+		at := min(next, c.nextChange())
+		if at > until {
+			return
+		}
+		c.sampler.until(c, at)
+		if at < next {
+			c.apply(a)
+			continue
+		}
 		if c.steps++; c.steps%contextSteps == 0 {
 			c.err = sim.Interrupted(c.ctx)
 		}
@@ -198,17 +225,20 @@ func (c *coupling) run(a *sim.Actor, until uint64) {
 func (c *coupling) end(a *sim.Actor, f uint32, at uint64) {
 	x := &c.active[f]
 	r := &c.records[x.record]
-	r.end = at
+	r.end, r.early = at, float32(max(0, float64(at)-c.fluid.now))
 	for _, port := range x.used {
 		c.load[port] -= r.bytes
 	}
 	s := &c.fluid.flows[f]
-	for k, i := range s.route.links {
-		c.carried[i] += float64(r.bytes) / s.factor * s.route.weights[k]
+	if s.route != nil { // a flow without bytes may end without a path
+		s.left = 0
+		c.carry(f)
+		if c.cache == nil {
+			c.unused = append(c.unused, s.route)
+		}
 	}
-	if c.cache == nil {
-		c.unused = append(c.unused, s.route)
-	}
+	x.running = false
+	c.running--
 	op := &c.program.Ops[x.message]
 	a.Schedule(op.Rank, at, sendEnded, x.message)
 }
@@ -221,34 +251,39 @@ func (c *coupling) open(a *sim.Actor) {
 		slices.Sort(c.handed)
 	}
 	for _, m := range c.handed {
-		if c.err = c.start(a, m); c.err != nil {
+		if c.err = c.start(a, m, a.Now(), a.Now()); c.err != nil {
 			break
 		}
 	}
 	c.handed = c.handed[:0]
 }
 
-// start starts the flow of a message.
-func (c *coupling) start(a *sim.Actor, m uint32) error {
+// start starts the flow of a message that was handed over at a time, or makes it wait for a path.
+func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 	op := a.Op(m)
 	from, to := c.ends.Of(op, m)
 	number := uint32(len(c.records) + 1)
-	route, err := c.route(from, to, number)
+	route, err := c.route(from, to, number, nil)
+	if err != nil && c.fails {
+		c.waiting = append(c.waiting, waiting{m, handed})
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	d := c.model.flow(op.Size, route)
-	r := record{source: from, target: to, bytes: op.Size, start: a.Now(), latency: d.latency}
+	r := record{source: from, target: to, bytes: op.Size, start: handed, end: unfinished, latency: d.latency, message: m}
 	if op.Size > 0 {
 		r.alone = float64(op.Size) / (route.alone * d.factor) * psPerSecond
 	}
 	c.records = append(c.records, r)
-	f := c.fluid.add(float64(a.Now()), float64(op.Size), &d)
+	f := c.fluid.add(float64(now), float64(op.Size), &d)
 	if int(f) == len(c.active) {
 		c.active = append(c.active, running{})
 	}
 	x := &c.active[f]
-	x.message, x.record, x.used = m, number-1, x.used[:0]
+	x.message, x.record, x.used, x.left, x.running = m, number-1, x.used[:0], float64(op.Size), true
+	c.running++
 	if c.load != nil {
 		x.used = append(x.used, c.used...)
 		for _, port := range x.used {
@@ -261,25 +296,25 @@ func (c *coupling) start(a *sim.Actor, m uint32) error {
 	return nil
 }
 
-// route returns the route of a flow, and sets c.used to its ports.
-func (c *coupling) route(from, to, number uint32) (*route, error) {
+// route returns the route of a flow, and sets c.used to its ports. The policy least keeps a path that works.
+func (c *coupling) route(from, to, number uint32, keep []uint32) (*route, error) {
 	pair := [2]uint32{from, to}
 	if r := c.cache[pair]; r != nil {
 		return r, nil
 	}
-	r := &route{}
-	if n := len(c.unused); n > 0 {
-		r, c.unused = c.unused[n-1], c.unused[:n-1]
-	}
 	c.back.hops = c.back.hops[:0]
 	if c.model.crossTraffic { // without a path back, acknowledgements take nothing, as in SimGrid
-		if _, err := c.paths.find(&c.back, to, from, number); err != nil {
+		if _, err := c.paths.find(&c.back, to, from, number, nil); err != nil {
 			c.back.hops = c.back.hops[:0]
 		}
 	}
 	var err error
-	if c.used, err = c.paths.find(&c.there, from, to, number); err != nil {
+	if c.used, err = c.paths.find(&c.there, from, to, number, keep); err != nil {
 		return nil, err
+	}
+	r := &route{}
+	if n := len(c.unused); n > 0 {
+		r, c.unused = c.unused[n-1], c.unused[:n-1]
 	}
 	c.model.fill(r, c.fluid.links, &c.there, &c.back)
 	if c.cache != nil {

@@ -175,7 +175,7 @@ func (s *fluid) step(ended []uint32) []uint32 {
 			ended = append(ended, f)
 		case x.left <= 0:
 			ended = append(ended, f)
-		default:
+		case x.route != nil: // otherwise, it waits for a path
 			s.enter(f)
 		}
 	}

@@ -3,9 +3,11 @@
 package flow
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -21,10 +23,15 @@ const (
 
 // paths has the paths of a network.
 type paths interface {
-	// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several.
-	find(p *path, from, to, flow uint32) (used []uint32, err error)
+	// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several. The
+	// policy least keeps a path of ports that work.
+	find(p *path, from, to, flow uint32, keep []uint32) (used []uint32, err error)
 	// latencyBetween returns the largest latency of the paths between two hosts in picoseconds.
 	latencyBetween(from, to uint32) float64
+	// linksOf returns the links of the solver of both directions of a link.
+	linksOf(link int) []uint32
+	// fail changes the number of failures of links by 1 or -1.
+	fail(ctx context.Context, links []int, change int) error
 	// portRows returns the ports, without traffic, and the number of the link of each.
 	portRows() (rows []portRow, links []uint32)
 }
@@ -47,6 +54,10 @@ type selector struct {
 	visits  map[uint32]int      // by switch: index in nodes
 	nodes   []node
 	used    []uint32 // ports of the path found last
+
+	down   []int                       // by link: number of failures; nil: there are none
+	intact *selector                   // without failures; nil: this one
+	tables map[string]*topology.Routes // by failed links
 }
 
 // node is a switch on shortest paths to a destination.
@@ -58,11 +69,12 @@ type node struct {
 	port    uint32  // first port of that path
 }
 
-func newSelector(net *topology.Network, routes *topology.Routes, balance string, seed int64) *selector {
+// newSelector returns a selector. fails tells that links fail or change their rates, so that ports differ.
+func newSelector(net *topology.Network, routes *topology.Routes, balance string, seed int64, fails bool) *selector {
 	s := &selector{net: net, routes: routes, ports: net.Ports(), balance: balance, seed: seed,
 		spreads: make(map[[2]uint32]*path), visits: make(map[uint32]int)}
 	var bundles []uint32
-	if balance == balanceSpray {
+	if balance == balanceSpray && !fails {
 		bundles = net.Bundles()
 	}
 	s.merged = bundles != nil
@@ -92,10 +104,10 @@ func newSelector(net *topology.Network, routes *topology.Routes, balance string,
 	return s
 }
 
-func (s *selector) find(p *path, from, to, flow uint32) (used []uint32, err error) {
+func (s *selector) find(p *path, from, to, flow uint32, keep []uint32) (used []uint32, err error) {
 	nic, last := s.routes.NIC(from), s.routes.HostPort(to)
 	sw, edge := s.routes.Edge(from), s.routes.Edge(to)
-	if s.routes.Paths(sw, edge) == 0 {
+	if s.routes.Paths(sw, edge) == 0 || nic == topology.NoPort || last == topology.NoPort {
 		return nil, fmt.Errorf("expected a path from %s to %s, found none in the topology", s.net.Name(from),
 			s.net.Name(to))
 	}
@@ -108,15 +120,18 @@ func (s *selector) find(p *path, from, to, flow uint32) (used []uint32, err erro
 		return nil, nil
 	}
 	s.used = append(s.used[:0], nic)
-	switch s.balance {
-	case balanceFlow:
+	switch {
+	case s.balance == balanceLeast && s.works(keep):
+		s.used = append(s.used, keep[1:len(keep)-1]...)
+		sw = edge
+	case s.balance == balanceFlow:
 		random := sim.NewRandom(s.seed, uint64(from)<<32|uint64(to), uint64(flow))
 		number := random.Below(s.routes.Paths(sw, edge))
 		for port := uint32(0); sw != edge; sw = s.after(port) {
 			port, number = s.routes.Choose(sw, edge, number)
 			s.used = append(s.used, port)
 		}
-	case balanceLeast:
+	case s.balance == balanceLeast:
 		s.leastLoaded(sw, edge)
 	default: // fixed; sprayed flows use the same bundles on each path
 		for rest := to; sw != edge; sw = s.after(s.used[len(s.used)-1]) {
@@ -130,6 +145,48 @@ func (s *selector) find(p *path, from, to, flow uint32) (used []uint32, err erro
 		s.along(p, port)
 	}
 	return s.used, nil
+}
+
+// works reports whether all ports of a path work. An empty path does not.
+func (s *selector) works(ports []uint32) bool {
+	for _, port := range ports {
+		if s.down != nil && s.down[s.ports[port].Link] > 0 {
+			return false
+		}
+	}
+	return len(ports) > 0
+}
+
+func (s *selector) linksOf(link int) []uint32 { return []uint32{uint32(2 * link), uint32(2*link + 1)} }
+
+func (s *selector) fail(ctx context.Context, links []int, change int) error {
+	if s.down == nil {
+		s.down, s.tables = make([]int, len(s.net.Links)), make(map[string]*topology.Routes)
+		intact := *s
+		intact.visits, intact.nodes, intact.used, intact.down = make(map[uint32]int), nil, nil, nil
+		s.intact = &intact
+	}
+	for _, l := range links {
+		s.down[l] += change
+	}
+	var key strings.Builder
+	for l, n := range s.down {
+		if n > 0 {
+			fmt.Fprintf(&key, "%d ", l)
+		}
+	}
+	s.spreads = make(map[[2]uint32]*path)
+	routes := s.tables[key.String()]
+	if routes == nil {
+		var err error
+		routes, err = topology.NewRoutes(ctx, s.net, func(l int) bool { return s.down[l] > 0 })
+		if err != nil {
+			return err
+		}
+		s.tables[key.String()] = routes
+	}
+	s.routes = routes
+	return nil
 }
 
 // along appends a port to a path.
@@ -231,6 +288,9 @@ func (s *selector) portRows() ([]portRow, []uint32) {
 func (s *selector) latencyBetween(from, to uint32) float64 {
 	if from == to {
 		return 0
+	}
+	if s.intact != nil { // announcements are not lost
+		return s.intact.latencyBetween(from, to)
 	}
 	return s.latency[s.routes.NIC(from)] + s.spread(s.routes.Edge(from), s.routes.Edge(to)).latency +
 		s.latency[s.routes.HostPort(to)]

@@ -1,6 +1,9 @@
 package flow
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/tracedag/tracedag/sim/platform"
 )
 
@@ -8,9 +11,22 @@ import (
 type given struct {
 	p      *platform.Platform
 	router *platform.Router
+	down   []int // by link: number of failures; nil: there are none
 }
 
-func newGiven(p *platform.Platform) *given { return &given{p, platform.NewRouter(p)} }
+func newGiven(p *platform.Platform) *given { return &given{p: p, router: platform.NewRouter(p)} }
+
+func (g *given) linksOf(link int) []uint32 { return []uint32{uint32(link)} }
+
+func (g *given) fail(_ context.Context, links []int, change int) error {
+	if g.down == nil {
+		g.down = make([]int, len(g.p.Links))
+	}
+	for _, l := range links {
+		g.down[l] += change
+	}
+	return nil
+}
 
 // solverLinks returns the links of the solver: one for each link of the platform.
 func (g *given) solverLinks() []link {
@@ -21,13 +37,17 @@ func (g *given) solverLinks() []link {
 	return links
 }
 
-func (g *given) find(to *path, from, dst, _ uint32) ([]uint32, error) {
+func (g *given) find(to *path, from, dst, _ uint32, _ []uint32) ([]uint32, error) {
 	found, err := g.router.Route(from, dst)
 	if err != nil {
 		return nil, err
 	}
 	to.hops, to.latency = to.hops[:0], found.Latency*psPerSecond
 	for _, i := range found.Links {
+		if g.down != nil && g.down[i] > 0 {
+			return nil, fmt.Errorf("expected a working route from %s to %s, found the failed link %s", g.p.Hosts[from],
+				g.p.Hosts[dst], g.p.Links[i].Name)
+		}
 		to.hops = append(to.hops, hop{i, 1})
 	}
 	return nil, nil

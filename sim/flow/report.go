@@ -22,6 +22,9 @@ import (
 type results struct {
 	network   *topology.Network // nil: a platform
 	flows     []record          // by start
+	labels    *measure.Labels   // nil: not requested
+	program   *sim.Program
+	open      int // flows that have not ended
 	fcts      []float64
 	slowdowns []float64
 	fct       measure.Distribution[float64]
@@ -52,8 +55,8 @@ type tierRow struct {
 	busiest           float64 // bytes of the busiest port
 }
 
-func newResults(c *coupling) *results {
-	r := &results{flows: c.records}
+func newResults(c *coupling, labels *measure.Labels) *results {
+	r := &results{flows: c.records, labels: labels, program: c.program}
 	if s, ok := c.paths.(*selector); ok {
 		r.network = s.net
 	}
@@ -61,6 +64,10 @@ func newResults(c *coupling) *results {
 	bytes, sum, squares := 0.0, 0.0, 0.0
 	for i := range r.flows {
 		f := &r.flows[i]
+		if f.end == unfinished {
+			r.open++
+			continue
+		}
 		took := float64(f.end - f.start)
 		r.fcts = append(r.fcts, took)
 		r.last = max(r.last, f.end)
@@ -75,7 +82,7 @@ func newResults(c *coupling) *results {
 		}
 	}
 	if squares > 0 {
-		r.jain = sum * sum / (float64(len(r.flows)) * squares)
+		r.jain = sum * sum / (float64(len(r.flows)-r.open) * squares)
 	}
 	if r.last > 0 {
 		r.goodput = bytes * 8000 / float64(r.last)
@@ -172,7 +179,11 @@ func whole(bytes float64) uint64 { return uint64(min(math.Round(bytes), math.Max
 // flowTable lists the flows.
 func (r *results) flowTable() *sim.Table {
 	t := &sim.Table{Columns: []string{"src", "dst", "bytes", "start_ps", "delivered_ps_after_start", "flow",
-		"ideal_ps"}}
+		"ideal_ps",
+		"finish_s"}}
+	if r.labels != nil {
+		t.Columns = append(t.Columns, measure.LabelColumns...)
+	}
 	for i := range r.flows {
 		f := &r.flows[i]
 		t.Begin()
@@ -180,9 +191,19 @@ func (r *results) flowTable() *sim.Table {
 		t.Uint(uint64(f.target))
 		t.Uint(f.bytes)
 		t.Uint(f.start)
-		t.Uint(f.end - f.start)
+		if f.end == unfinished {
+			t.Null()
+		} else {
+			t.Uint(f.end - f.start)
+		}
 		t.Uint(uint64(i + 1))
 		t.Int(int64(f.ideal()))
+		if f.end == unfinished {
+			t.Null()
+		} else {
+			t.Exact((float64(f.end) - float64(f.early)) / psPerSecond)
+		}
+		r.labels.Append(t, r.program, f.message)
 	}
 	return t
 }
@@ -230,7 +251,9 @@ func (t *tierRow) imbalance() float64 {
 func (r *results) summary() (rows []sim.Row) {
 	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }
 	time := func(v float64) dag.Time { return dag.Time(math.Round(v)) }
-	row("flows", "%d", len(r.flows))
+	if row("flows", "%d", len(r.flows)); r.open > 0 {
+		row("incomplete", "%d flows", r.open)
+	}
 	if d := r.fct; d.Count > 0 {
 		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),
 			time(d.P999), time(d.Max))

@@ -96,7 +96,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 		return err
 	}
 	for _, text := range b.failTexts {
-		failure, err := parseFailure(text, b.network)
+		failure, err := topology.ParseFailure(text, b.network.LinkByName)
 		if err != nil {
 			return &param.Error{Name: "fail", Err: err}
 		}

@@ -79,7 +79,7 @@ func FuzzPacketInputs(f *testing.F) {
 		if err := parseMarks(text, &p); err == nil && (p.ECNMax < p.ECNMin || p.ECNShares[1] < p.ECNShares[0]) {
 			t.Errorf("%q: %+v", text, p)
 		}
-		if failure, err := parseFailure(text, network); err == nil && len(failure.Links) == 0 {
+		if failure, err := topology.ParseFailure(text, network.LinkByName); err == nil && len(failure.Links) == 0 {
 			t.Errorf("%q: no link", text)
 		}
 	})

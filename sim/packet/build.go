@@ -162,7 +162,7 @@ func newNetwork(o *Options) (*network, error) {
 		n.failures = &failures{topology: t, list: o.Failures, down: make([]int, len(t.Links)),
 			routes: make(map[string]*topology.Routes)}
 		for i := range o.Failures {
-			if err := o.Failures[i].check(t); err != nil {
+			if err := checkFailure(&o.Failures[i], t); err != nil {
 				return nil, err
 			}
 		}

@@ -9,20 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// Failure is a temporary or permanent failure or slowdown of links. Packets in service or on the wire of a failed link
-// still arrive, queued packets are lost, and switches then use the remaining paths.
-type Failure struct {
-	Links     []int    // indices in topology.Network.Links
-	At, Until dag.Time // Until 0: permanent
-	Rate      int64    // remaining rate of each link in bit/s; 0: none
-}
+// Failure is a failure or slowdown of links. Packets in service or on the wire of a failed link still arrive, queued
+// packets are lost, and switches then use the remaining paths.
+type Failure = topology.Failure
 
-// check returns an error if a failure is invalid.
-func (f *Failure) check(t *topology.Network) error {
+// checkFailure returns an error if a failure is invalid.
+func checkFailure(f *Failure, t *topology.Network) error {
 	switch {
 	case len(f.Links) == 0:
 		return errors.New("failure: expected at least one link, found none")

@@ -236,50 +236,6 @@ func parseJSONPaths(r io.Reader, name string) (Paths, error) {
 	return paths, nil
 }
 
-// parseFailure parses a failure such as tor3-agg1, tor3-agg1@2ms, tor3-agg1@2ms..5ms or tor3-agg1@2ms:25Gbps.
-func parseFailure(text string, t *topology.Network) (f Failure, err error) {
-	name, when, timed := text, "", false
-	if at := strings.LastIndexByte(text, '@'); at >= 0 {
-		name, when, timed = text[:at], text[at+1:], true
-	}
-	if timed {
-		if err := parseFailureTimes(when, &f); err != nil {
-			return f, fmt.Errorf("%s: %w", text, err)
-		}
-	}
-	f.Links, err = t.LinkByName(name)
-	return f, err
-}
-
-func parseFailureTimes(text string, f *Failure) (err error) {
-	when, rate, degraded := strings.Cut(text, ":")
-	from, until, ends := strings.Cut(when, "..")
-	if f.At, err = units.ParseTime(from, 0); err != nil {
-		return err
-	}
-	if ends {
-		if f.Until, err = units.ParseTime(until, 0); err != nil {
-			return err
-		}
-		if f.Until <= f.At {
-			return fmt.Errorf("expected an end after %v, found %q", f.At, until)
-		}
-	}
-	if degraded {
-		r, err := units.ParseRate(rate, "")
-		if err != nil {
-			return err
-		}
-		if r.Num == 0 {
-			return fmt.Errorf("expected a rate above 0, found %q", rate)
-		}
-		if f.Rate = bitsPerSecond(r); f.Rate > 8e12 {
-			return fmt.Errorf("expected at most 8 Tb/s, found %q", rate)
-		}
-	}
-	return nil
-}
-
 // matrix is the information of an htsim connection matrix besides its flows.
 type matrix struct {
 	is       bool // the trace comes from a connection matrix

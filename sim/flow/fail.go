@@ -1,0 +1,209 @@
+// This file implements links that fail or change their rate during a run.
+
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/param"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/platform"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// change is the start or the end of a failure.
+type change struct {
+	at    uint64 // picoseconds
+	links []int
+	down  int     // 1: the links fail; -1: they are restored; 0: only their rate changes
+	rate  float64 // bytes per second in each direction; 0: that of the network
+}
+
+// changes returns the starts and ends of failures in the order of time.
+func changes(failures []topology.Failure) (list []change) {
+	for _, f := range failures {
+		down := 0
+		if f.Rate == 0 {
+			down = 1
+		}
+		list = append(list, change{uint64(f.At), f.Links, down, float64(f.Rate) / 8})
+		if f.Until > 0 {
+			list = append(list, change{uint64(f.Until), f.Links, -down, 0})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// parseFailures parses the failures.
+func (b *backend) parseFailures() error {
+	b.failures = nil
+	find := func(name string) ([]int, error) { return linkOf(b.platform, name) }
+	if b.platform == nil {
+		find = b.network.LinkByName
+	}
+	for _, text := range b.failTexts {
+		f, err := topology.ParseFailure(text, find)
+		if err != nil {
+			return &param.Error{Name: "fail", Err: err}
+		}
+		b.failures = append(b.failures, f)
+	}
+	return nil
+}
+
+// linkOf returns the link of a platform with a name, or both directions of one.
+func linkOf(p *platform.Platform, name string) (links []int, err error) {
+	for i := range p.Links {
+		switch p.Links[i].Name {
+		case name, name + "_UP", name + "_DOWN":
+			links = append(links, i)
+		}
+	}
+	if links == nil {
+		return nil, fmt.Errorf("expected the id of a link of the platform, found %q", name)
+	}
+	return links, nil
+}
+
+// nextChange returns the time of the next change, or math.MaxUint64.
+func (c *coupling) nextChange() uint64 {
+	if len(c.changes) == 0 {
+		return math.MaxUint64
+	}
+	return c.changes[0].at
+}
+
+// apply makes the next change. Flows under way get new paths, or wait if there is none.
+func (c *coupling) apply(a *sim.Actor) {
+	ch := &c.changes[0]
+	c.changes = c.changes[1:]
+	c.fluid.advance(float64(ch.at))
+	for _, l := range ch.links {
+		for _, i := range c.paths.linksOf(l) {
+			rate := ch.rate
+			if rate == 0 {
+				rate = c.rates[i]
+			}
+			if ch.down == 0 {
+				c.fluid.resize(i, rate)
+			}
+		}
+	}
+	if ch.down != 0 {
+		if c.err = c.paths.fail(c.ctx, ch.links, ch.down); c.err != nil {
+			return
+		}
+	}
+	clear(c.cache)
+	for f := range c.active {
+		if c.active[f].running {
+			c.reroute(uint32(f))
+		}
+	}
+	messages := c.waiting
+	c.waiting = nil
+	for _, w := range messages {
+		if c.err == nil {
+			c.err = c.start(a, w.message, w.at, ch.at)
+		}
+	}
+}
+
+// reroute gives a flow the path that a flow which starts now would have. With the policy least, it keeps a path that
+// works.
+func (c *coupling) reroute(f uint32) {
+	x := &c.active[f]
+	r := &c.records[x.record]
+	s := &c.fluid.flows[f]
+	c.fluid.freeze(f)
+	c.carry(f)
+	for _, port := range x.used {
+		c.load[port] -= r.bytes
+	}
+	route, err := c.route(r.source, r.target, x.record+1, x.used)
+	if err != nil {
+		route = nil
+	}
+	if c.cache == nil && s.route != nil {
+		c.unused = append(c.unused, s.route)
+	}
+	x.used = x.used[:0]
+	if route == nil {
+		c.fluid.redirect(f, nil)
+		return
+	}
+	if c.load != nil {
+		x.used = append(x.used, c.used...)
+		for _, port := range x.used {
+			c.load[port] += r.bytes
+		}
+	}
+	d := c.model.flow(r.bytes, route)
+	c.fluid.redirect(f, &d)
+}
+
+// waiting is a message without a path.
+type waiting struct {
+	message uint32
+	at      uint64 // time of its handover
+}
+
+// carry adds the bytes that a flow has moved on its path since it got it.
+func (c *coupling) carry(f uint32) {
+	x, s := &c.active[f], &c.fluid.flows[f]
+	if s.route != nil {
+		for k, i := range s.route.links {
+			c.carried[i] += (x.left - s.left) / s.factor * s.route.weights[k]
+		}
+	}
+	x.left = s.left
+}
+
+// advance sets the time of the solver to one between two events.
+func (s *fluid) advance(t float64) { s.now = max(s.now, t) }
+
+// resize changes the capacity of a link.
+func (s *fluid) resize(i uint32, capacity float64) {
+	l := &s.links[i]
+	l.capacity = capacity
+	if len(l.users) > 0 {
+		s.push(i, 0)
+	}
+}
+
+// freeze computes the bytes that a flow has left now.
+func (s *fluid) freeze(f uint32) {
+	if x := &s.flows[f]; x.active {
+		x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
+		x.changed, x.share = s.now, 0
+	}
+}
+
+// redirect gives a frozen flow another path; nil: none. A flow in its latency phase keeps the end of that phase.
+func (s *fluid) redirect(f uint32, d *demand) {
+	x := &s.flows[f]
+	waiting := x.place < 0
+	if x.active {
+		s.leave(f)
+		if x.place >= 0 {
+			s.queue.remove(s.flows, int(x.place))
+		}
+		waiting = true
+	}
+	x.route, x.round = nil, 0
+	s.limits[f] = limit{by: noLink}
+	if d == nil {
+		return
+	}
+	x.route, x.penalty, x.inverse, x.bound = d.route, d.penalty, 1/d.penalty, d.route.bound
+	if waiting {
+		s.enter(f)
+	}
+}
+
+// unfinished is the end of a flow that has not ended.
+const unfinished = math.MaxUint64
