@@ -29,7 +29,7 @@ func TestGPUPorts(t *testing.T) {
 		result, report := try{network: net, set: func(o *Options) {
 			o.Placement = Placement{Hosts: place}
 			for _, text := range failures {
-				f, err := parseFailure(text, o.Network)
+				f, err := topology.ParseFailure(text, o.Network.LinkByName)
 				if err != nil {
 					t.Fatal(err)
 				}
