@@ -103,9 +103,9 @@ func (p *Program) sumLengths(rank int, wild bool) (sum uint64) {
 	return sum
 }
 
-// messageEnd returns an op with the given index within its rank as the end of a message. It returns false for other ops,
-// for wildcards and, with wild, for messages to ranks with wildcard receives. The tag is that of the program, which
-// includes the communicator.
+// messageEnd returns an op with the given index within its rank as the end of a message. It returns false for other
+// ops, for wildcards and, with wild, for messages to ranks with wildcard receives. The tag is that of the program,
+// which includes the communicator.
 func (p *Program) messageEnd(op *Op, index uint32, wild bool) (MessageEnd, bool) {
 	m := MessageEnd{From: op.Rank, To: uint32(op.Peer), Op: index, Tag: int64(op.Match), Size: op.Size}
 	switch op.Flags & (IsColl | AnySource | AnyTag) {

@@ -188,8 +188,8 @@ func (p *Program) Hold(i uint32) {
 }
 
 // Drop reports that one of the reasons to keep op i in memory has ended. An op has one, which ends when it has ended
-// and its dependents know it; a send has one more, which ends when a receive has taken its message. After the last Drop,
-// the op must not be used, at the latest when another op comes into memory. Without windows, Drop does nothing.
+// and its dependents know it; a send has one more, which ends when a receive has taken its message. After the last
+// Drop, the op must not be used, at the latest when another op comes into memory. Without windows, Drop does nothing.
 func (p *Program) Drop(i uint32) {
 	if w := p.windows; w != nil {
 		w.drop(i >> w.bits)

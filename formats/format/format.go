@@ -26,8 +26,8 @@ type Format struct {
 	Detect func(head []byte) bool
 
 	// DetectList reports whether head, as for Detect, is the list of the files of a trace of this format, which are
-	// beside it. beside returns the first bytes of a file that the list names, nil if there is no such file. It is asked
-	// if no format detects head. If nil, the format has no lists.
+	// beside it. beside returns the first bytes of a file that the list names, nil if there is no such file. It is
+	// asked if no format detects head. If nil, the format has no lists.
 	DetectList func(head []byte, beside func(name string) []byte) bool
 
 	// Files selects, from the names in a folder, the files that belong to the same trace as name. If name is empty,

@@ -20,8 +20,8 @@ type Completion interface {
 	// Comm returns the communication that the call or annotation at a time on a thread states, nil if it is unknown.
 	// The thread is the process, a slash and the thread of the event.
 	Comm(thread string, start dag.Time, name string) *Comm
-	// Device returns the floating-point operations and the attributes of a device op by its [Event.Ordinal]: a member of
-	// a JSON object, or none.
+	// Device returns the floating-point operations and the attributes of a device op by its [Event.Ordinal]: a member
+	// of a JSON object, or none.
 	Device(ordinal int32) (flops int64, attrs string)
 }
 

@@ -242,8 +242,8 @@ func (w *waits) findHost(r *recording, l *launches) {
 	}
 }
 
-// syncedBy returns the op for which a call waited on a stream or an event: by the record of the device, else the last op
-// of a stream that ended last before the end of the call.
+// syncedBy returns the op for which a call waited on a stream or an event: by the record of the device, else the last
+// op of a stream that ended last before the end of the call.
 func (w *waits) syncedBy(r *recording, l *launches, x *call, s *deviceSync) int32 {
 	if s != nil {
 		stream, at := s.stream, x.start

@@ -303,7 +303,8 @@ func layoutOf(file string, sections []logSection, ranks int) (*logLayout, error)
 				continue
 			}
 			if !slices.Contains(logGroups, c.group) {
-				return fail("line %d: expected a comm_group such as CommGroup.tp_group, found %s", c.line, quote(c.group))
+				return fail("line %d: expected a comm_group such as CommGroup.tp_group, found %s", c.line,
+					quote(c.group))
 			}
 			sizes[c.group] = max(sizes[c.group], c.size)
 		}
@@ -344,7 +345,8 @@ func layoutOf(file string, sections []logSection, ranks int) (*logLayout, error)
 	for _, stage := range l.stages {
 		l.world += len(stage)
 		if len(stage) != len(l.stages[0]) || len(stage) == 0 {
-			return fail("expected the same number of ranks in each stage, found %d and %d", len(l.stages[0]), len(stage))
+			return fail("expected the same number of ranks in each stage, found %d and %d", len(l.stages[0]),
+				len(stage))
 		}
 		if len(stage)%l.tp != 0 {
 			return fail("%d ranks of a stage: expected a multiple of the %d ranks of a tp_group", len(stage), l.tp)
@@ -439,8 +441,8 @@ func readLog(in *format.Input, content []byte, own *Options, o format.ReadOption
 		perRank = max(perRank, n)
 	}
 	if perRank > maxOps/int64(b.passes) || perRank*int64(b.passes) > maxAllOps/8/int64(l.world) {
-		return nil, format.FileErrorf(in.Name, "%d ranks with %d passes of %d calls: expected at most %d calls per rank, %d "+
-			"in total; use fewer --passes", l.world, b.passes, perRank, maxOps, maxAllOps/8)
+		return nil, format.FileErrorf(in.Name, "%d ranks with %d passes of %d calls: expected at most %d calls per "+
+			"rank, %d in total; use fewer --passes", l.world, b.passes, perRank, maxOps, maxAllOps/8)
 	}
 	const opBytes = 32
 	if err := memory.Check(o.Context, "ops", opBytes, int64(l.world), perRank*int64(b.passes)); err != nil {
@@ -642,9 +644,9 @@ func (b *logBuilder) collective(c *logCall, op *dag.Op, comm int32, members []in
 // warn reports calls that differ from the groups.
 func (b *logBuilder) warn() {
 	if b.resized > 0 {
-		b.o.Warn("%s: line %d: expected %d ranks in %s by the sizes of the other groups, found %d: %d calls state another "+
-			"size, which is not used", b.file, b.odd.line, len(b.members(b.odd.group, b.stages[0][0])), b.odd.group,
-			b.odd.size, b.resized)
+		b.o.Warn("%s: line %d: expected %d ranks in %s by the sizes of the other groups, found %d: %d calls state "+
+			"another size, which is not used", b.file, b.odd.line, len(b.members(b.odd.group, b.stages[0][0])),
+			b.odd.group, b.odd.size, b.resized)
 	}
 	if b.outside > 0 {
 		b.o.Warn("%s: messages beyond the first or last stage or to unknown ranks are discarded: %d", b.file, b.outside)

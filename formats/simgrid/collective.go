@@ -27,7 +27,8 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 		return
 	}
 	if len(blocks) != c.ranks {
-		c.err = fmt.Errorf("op %d: expected as many collectives on every rank, found %d ranks with this one", i, len(blocks))
+		c.err = fmt.Errorf("op %d: expected as many collectives on every rank, found %d ranks with this one", i,
+			len(blocks))
 		return
 	}
 	root := fmt.Sprintf(" %d", op.Peer)

@@ -114,7 +114,8 @@ func (t *trace) readList(list string, content []byte) error {
 		names = append(names, string(line))
 	}
 	if t.o.OpenFile == nil {
-		return format.FileErrorf(list, "expected the actions of all ranks in one file, found a list of %d files", len(names))
+		return format.FileErrorf(list, "expected the actions of all ranks in one file, found a list of %d files",
+			len(names))
 	}
 	if len(names) == 1 { // a file of all ranks
 		in := t.o.OpenFile(beside(list, names[0]))
@@ -165,7 +166,8 @@ func (t *trace) readAll(name string, content []byte) error {
 		word, _, _ := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte(" "))
 		if n, err := strconv.ParseUint(string(bytes.TrimSpace(word)), 10, 63); err == nil {
 			if n >= maxRanks {
-				return &format.SyntaxError{File: name, Line: number, Expected: fmt.Sprintf("a rank in 0..%d", maxRanks-1),
+				return &format.SyntaxError{File: name, Line: number, Expected: fmt.Sprintf("a rank in 0..%d",
+					maxRanks-1),
 					Found: strconv.FormatUint(n, 10)}
 			}
 			ranks = max(ranks, int64(n)+1)
@@ -206,7 +208,8 @@ func (t *trace) begin(ranks int64) error {
 	}
 	b := dag.NewBuilder(int(ranks))
 	for rank := range int(ranks) {
-		t.readers = append(t.readers, &rankReader{trace: t, context: context{rank: rank, ranks: int(ranks)}, b: b.Rank(rank)})
+		t.readers = append(t.readers, &rankReader{trace: t, context: context{rank: rank, ranks: int(ranks)},
+			b: b.Rank(rank)})
 	}
 	return nil
 }
@@ -392,7 +395,8 @@ func (t *trace) finish() (*dag.Trace, error) {
 	out := &dag.Trace{Comms: []dag.Comm{dag.World(len(t.readers))}}
 	for _, r := range t.readers {
 		if !r.begun {
-			return nil, format.FileErrorf(r.file, "expected actions of rank %d, the first of them init, found none", r.rank)
+			return nil, format.FileErrorf(r.file, "expected actions of rank %d, the first of them init, found none",
+				r.rank)
 		}
 		if !r.ended {
 			t.o.Warn("%s: rank %d has no finalize: the file may be incomplete", r.file, r.rank)

@@ -65,7 +65,8 @@ func newWriteOptions() *WriteOptions { return &WriteOptions{Speed: defaultSpeed}
 // Params returns the parameters of the options.
 func (o *WriteOptions) Params() param.Set {
 	return param.Set{
-		atLeastOne(param.FLOPS(&o.Speed, "compute-speed", "flops per second of computations with a duration"), &o.Speed),
+		atLeastOne(param.FLOPS(&o.Speed, "compute-speed", "flops per second of computations with a duration"),
+			&o.Speed),
 		param.Bool(&o.Sleep, "sleep", "write computations with a duration as sleep instead of compute"),
 	}
 }

@@ -168,20 +168,21 @@ func (w *writer) check() error {
 		for i, kind := range r.Kind {
 			switch kind {
 			case dag.Mem, dag.IO:
-				return fmt.Errorf("rank %d: op %d: expected calcs, messages and collectives, found %v; use --lower needed",
+				return fmt.Errorf("rank %d: op %d: expected calcs, messages and collectives, found %v; use --lower "+
+					"needed",
 					rank, i, kind)
 			case dag.Coll:
 				if !w.world(r.Comm.At(i)) {
-					return fmt.Errorf("rank %d: op %d: expected collectives of all ranks, found %v on communicator %d; "+
-						"use --lower collectives", rank, i, r.Subkind.At(i), r.Comm.At(i))
+					return fmt.Errorf("rank %d: op %d: expected collectives of all ranks, found %v on communicator "+
+						"%d; use --lower collectives", rank, i, r.Subkind.At(i), r.Comm.At(i))
 				}
 				if r.Subkind.At(i).Rooted() && r.Peer.At(i) < 0 {
 					return fmt.Errorf("rank %d: op %d: expected the root of %v, found none", rank, i, r.Subkind.At(i))
 				}
 			case dag.Send, dag.Recv:
 				if tag := r.Tag.At(i); tag < math.MinInt32 || tag == dag.AnyTag && kind == dag.Send {
-					return fmt.Errorf("rank %d: op %d: expected a tag of %d or more, and none that matches any at a send, "+
-						"found %d", rank, i, math.MinInt32, tag)
+					return fmt.Errorf("rank %d: op %d: expected a tag of %d or more, and none that matches any at a "+
+						"send, found %d", rank, i, math.MinInt32, tag)
 				}
 			}
 		}

@@ -189,8 +189,8 @@ func (in *Input) decompress(head []byte, r io.Reader) (io.Reader, error) {
 		} else if len(head) == 0 {
 			found = "an empty file"
 		}
-		return nil, &format.DamagedError{Err: fmt.Errorf("expected %s data, as the name promises, found %s; rename the file if it "+
-			"is intact", named, found)}
+		return nil, &format.DamagedError{Err: fmt.Errorf("expected %s data, as the name promises, found %s; rename "+
+			"the file if it is intact", named, found)}
 	}
 	switch kind {
 	case "gzip":

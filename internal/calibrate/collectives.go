@@ -293,7 +293,8 @@ func rules(choices []fit.Choice) (rules []string) {
 			}
 		}
 		if !last {
-			conditions = append(conditions, fmt.Sprintf("%s<%d", amount(c.Collective), fit.Cut(c.To, choices[i+1].From)))
+			conditions = append(conditions, fmt.Sprintf("%s<%d", amount(c.Collective), fit.Cut(c.To,
+				choices[i+1].From)))
 		}
 		if several {
 			conditions = append(conditions, fmt.Sprintf("ranks<=%d", c.Ranks), fmt.Sprintf("ranks>=%d", c.Ranks))

@@ -71,7 +71,8 @@ var gpuLists = []gpuList{
 		[]string{"name", "host_wait_ps", "kernel_wait_ps", "other_ps"}},
 	{"launches", "gpu-launches", "Launches", "The delay from the end of a launch call to the start of the op.",
 		"Mean delay of launches by rank", "rank", nil, "mean_ps", time,
-		[]string{"rank", "launches", "mean_ps", "p50_ps", "p99_ps", "max_ps", "short_ops", "long_calls", "long_delays"}},
+		[]string{"rank", "launches", "mean_ps", "p50_ps", "p99_ps", "max_ps", "short_ops", "long_calls",
+			"long_delays"}},
 	{"queues", "gpu-queues", "Queues", "The ops of each stream that are launched and have not started.",
 		"Mean length of the queue of each stream", "name", nil, "mean", plain,
 		[]string{"name", "count", "mean", "p50", "max", "full_ps"}},
@@ -186,7 +187,8 @@ func drawGPU(member string) func(s *source) *picture {
 		if len(l.stacked) > 0 {
 			of.name = "time"
 		}
-		p := &panel{x: plotAxis{of: quantity{name: "rank"}, names: names}, y: plotAxis{of: of, stack: len(l.stacked) > 0}}
+		p := &panel{x: plotAxis{of: quantity{name: "rank"}, names: names}, y: plotAxis{of: of,
+			stack: len(l.stacked) > 0}}
 		if lying {
 			p.x, p.y = p.y, plotAxis{of: quantity{name: "name"}, names: names, down: true}
 		}

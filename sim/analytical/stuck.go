@@ -213,8 +213,8 @@ func (e *engine) absent(r int32, n *npu, o *op) string {
 	name := fmt.Sprintf("%v of communicator %d", o.coll, o.comm)
 	switch {
 	case first < 0:
-		return fmt.Sprintf("messages of an %s: all ranks have started it, with their chunks in different orders; change "+
-			"endpoint-delay or the number of chunks in the system file", name)
+		return fmt.Sprintf("messages of an %s: all ranks have started it, with their chunks in different orders; "+
+			"change endpoint-delay or the number of chunks in the system file", name)
 	case more > 0:
 		return fmt.Sprintf("rank %d and %d more to come to an %s", first, more, name)
 	}

@@ -54,7 +54,8 @@ func (b *backend) Params() param.Set {
 		share(&m.DPOverlap, "dp-overlap", "weights"),
 		share(&m.EPOverlap, "ep-overlap", "experts"),
 		share(&m.TPOverlap, "tp-overlap", "tensor parallelism"),
-		param.Float(&m.PPOverlap, "pp-overlap", "share of the messages between stages that computation hides, above 0 to 1").
+		param.Float(&m.PPOverlap, "pp-overlap", "share of the messages between stages that computation hides, above "+
+			"0 to 1").
 			Check(func() error {
 				if !(m.PPOverlap >= 1e-6 && m.PPOverlap <= 1) {
 					return param.Errorf("pp-overlap", "expected 0.000001 to 1, found %v", m.PPOverlap)

@@ -195,7 +195,8 @@ func (e *estimate) decompose() {
 		}
 	}
 	if short > 0.01 {
-		e.file.remark("times in sends and receives exceed the times of messages by up to %.2g %%; L is 0 there", 100*short)
+		e.file.remark("times in sends and receives exceed the times of messages by up to %.2g %%; L is 0 there",
+			100*short)
 	}
 	e.handshake()
 }
@@ -231,8 +232,8 @@ func (e *estimate) handshake() {
 	}
 }
 
-// divide splits the times of messages into overheads, latency and bytes, for each segment of parameters. No table tells the
-// overheads of messages whose send waits: theirs are assumed not to depend on the size.
+// divide splits the times of messages into overheads, latency and bytes, for each segment of parameters. No table tells
+// the overheads of messages whose send waits: theirs are assumed not to depend on the size.
 func (e *estimate) divide(messages, send, recv []Segment, values []costs) {
 	for i, from := range e.from {
 		message, s, r := segmentAt(messages, from), segmentAt(send, from), segmentAt(recv, from)
@@ -303,7 +304,8 @@ func (e *estimate) findGap() {
 	p := Parameter{Value: least - x*c.perByte, Low: least - x*c.perByte, High: least - x*c.perByte, Unit: "s"}
 	if least < 1.25*max(hidden, x*c.perByte) || p.Value <= 0 {
 		p = Parameter{Value: 0, Low: 0, High: max(least, 0), Unit: "s"}
-		e.file.remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed", p.High)
+		e.file.remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed",
+			p.High)
 	}
 	e.file.set("g", p)
 }
@@ -385,8 +387,8 @@ func (e *estimate) undetermined(p map[string]Parameter, c costs) {
 func (e *estimate) describe() {
 	switch {
 	case e.send == nil && e.recv == nil:
-		e.file.remark("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is assumed, " +
-			"and the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
+		e.file.remark("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is " +
+			"assumed, and the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
 	case e.send == nil:
 		e.file.remark("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
 			"assumed")

@@ -319,7 +319,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if o.Threads < 2 {
 		threads = 1
 	}
-	done, report, err := c.replay.Run(Options{Context: o.Context, Threads: threads, Network: b.network, Params: b.params,
+	done, report, err := c.replay.Run(Options{Context: o.Context, Threads: threads, Network: b.network,
+		Params:    b.params,
 		Placement: placement, Timeline: o.Timeline, Path: o.Path != nil, Progress: o.Progress,
 		MaxCycles: uint64(b.maxCycles),
 		Rates:     b.rates, Warn: c.warn})

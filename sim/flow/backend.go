@@ -105,7 +105,8 @@ func (b *backend) Params() param.Set {
 			b.setModel).Default(b.modelName).Among(names...).Alias("network/model"),
 		param.Float(&b.model.latencyFactor, "latency-factor",
 			"multiple of the latency of paths (SimGrid: network/latency-factor)").
-			Between(0, largestFactor).Check(b.replaceLatencies).Default(byModel).Alias("network/latency-factor").Sweep(),
+			Between(0,
+				largestFactor).Check(b.replaceLatencies).Default(byModel).Alias("network/latency-factor").Sweep(),
 		param.Float(&b.model.bandwidthFactor, "bandwidth-factor",
 			"rate of a flow relative to its share of the links (SimGrid: network/bandwidth-factor)").
 			Between(1/largestFactor, largestFactor).Check(b.replaceBandwidths).Default(byModel).

@@ -272,7 +272,8 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 		return err
 	}
 	d := c.model.flow(op.Size, route)
-	r := record{source: from, target: to, bytes: op.Size, start: handed, end: unfinished, latency: d.latency, message: m}
+	r := record{source: from, target: to, bytes: op.Size, start: handed, end: unfinished, latency: d.latency,
+		message: m}
 	if op.Size > 0 {
 		r.alone = float64(op.Size) / (route.alone * d.factor) * psPerSecond
 	}

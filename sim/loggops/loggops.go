@@ -143,7 +143,8 @@ func (r *Replay) replay(p *sim.Program, o Options) (*outcome, error) {
 // outcome is a sim.Outcome with the noise per rank.
 type outcome struct {
 	sim.Outcome
-	noise   []uint64
-	path    *sim.Path // nil unless it was recorded
-	wrapped uint32    // number of the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
+	noise []uint64
+	path  *sim.Path // nil unless it was recorded
+	// number of the first op whose event made a clock of a reference model wrap around; sim.NoOp: none
+	wrapped uint32
 }

@@ -79,7 +79,8 @@ const maxShards = 4
 
 // divisible reports whether the replay can be divided into shards.
 func (s *loggopsim) divisible() bool {
-	return !s.windowed && s.lines != nil && s.matchers != nil && s.timeline == nil && s.p.Streams <= 1 && s.p.Ranks() > 1 &&
+	return !s.windowed && s.lines != nil && s.matchers != nil && s.timeline == nil && s.p.Streams <= 1 &&
+		s.p.Ranks() > 1 &&
 		s.p.LargestMessage <= uint64(s.n.S) && s.n.o+s.n.L > 0
 }
 

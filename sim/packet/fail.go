@@ -57,7 +57,8 @@ func (f *failures) schedule(n *network) {
 func (f *failures) works(link int, now uint64) bool {
 	for i := range f.list {
 		x := &f.list[i]
-		if x.Rate == 0 && uint64(x.At) <= now && (x.Until == 0 || now < uint64(x.Until)) && slices.Contains(x.Links, link) {
+		if x.Rate == 0 && uint64(x.At) <= now && (x.Until == 0 || now < uint64(x.Until)) && slices.Contains(x.Links,
+			link) {
 			return false
 		}
 	}

@@ -39,8 +39,9 @@ type port struct {
 	toHost       bool // the other end is a host
 	partPerByte  uint8
 	bytes        [2]uint64 // queued bytes, including the packet in service
-	buffer       uint32    // 1 + the switch whose shared buffer holds the waiting data; 0: the port has a buffer of its own
-	contenders   uint32    // trimming: data packets that arrived for the last place in the queue
+	// 1 + the switch whose shared buffer holds the waiting data; 0: the port has a buffer of its own
+	buffer     uint32
+	contenders uint32 // trimming: data packets that arrived for the last place in the queue
 
 	queues   [2]fifo   // data and control; disciplines without control queue use only data
 	capacity [2]uint64 // bytes

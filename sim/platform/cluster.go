@@ -502,7 +502,8 @@ func (t *fatTree) hops(list []uint32, from, to uint32) []uint32 {
 		// SimGrid looks for the child from the port of the source on. After a hop, it continues with the next port of
 		// the child's, and begins anew only if none is left.
 		down := level - 1
-		for i := (t.first + int(from)) % t.ports[down] * t.children[down]; down >= 0 && i < t.children[down]*t.ports[down]; i++ {
+		for i := (t.first + int(from)) % t.ports[down] * t.children[down]; down >= 0 &&
+			i < t.children[down]*t.ports[down]; i++ {
 			own := t.digit(0, int(to), down)
 			if i%t.children[down] != own {
 				continue

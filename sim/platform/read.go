@@ -498,7 +498,8 @@ func (r *reader) startPart(name string, values map[string]string) error {
 			up, isLink := r.find(values["up"])
 			down, isToo := r.find(values["down"])
 			if !known || !isLink || !isToo || r.p.point(at).zone != z {
-				return fmt.Errorf("host_link %s: expected a host of the zone and the names of two links, found %s and %s",
+				return fmt.Errorf("host_link %s: expected a host of the zone and the names of two links, found %s "+
+					"and %s",
 					short(values["id"]), short(values["up"]), short(values["down"]))
 			}
 			z.connect(at, up, down, backbone)

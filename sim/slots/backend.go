@@ -91,7 +91,8 @@ func (b *backend) Params() param.Set {
 				b.policy, err = parsePolicy(text)
 				return err
 			}).Default(b.policy.String()).Offer("srpt", "fs", "ff", "random", "lambda:", "maxmin"),
-		param.Choice(&b.compat, "compat", "reproduce the schedulers of a simulator, including the accidents of its code",
+		param.Choice(&b.compat, "compat", "reproduce the schedulers of a simulator, including the accidents of its "+
+			"code",
 			"none", "trafpy").Placeholder("simulator"),
 		param.Time(&b.length, "slot", "length of a slot").Sweep(),
 		param.Size(&b.packet, "packet-size", "bytes per packet").Range(1, math.MaxInt64).Sweep(),

@@ -46,8 +46,8 @@ func (s *slot) resolve(replaces func(i int, rank uint32) bool) {
 	}
 }
 
-// replace removes a sending flow from the first edge on the path of a flow that has no room for its packets, with compat
-// one from each of them. It returns false if replaces disagrees or no flow sends there.
+// replace removes a sending flow from the first edge on the path of a flow that has no room for its packets, with
+// compat one from each of them. It returns false if replaces disagrees or no flow sends there.
 func (s *slot) replace(i int, packets int64, replaces func(i int, rank uint32) bool) bool {
 	for _, d := range s.path(i) {
 		if s.room[d] >= packets {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// This file has the rules of TrafPy's schedulers (trafpy/manager/src/schedulers, commit eaf6669) that differ from those of
-// the paper and of scheduler.go, for --compat trafpy:
+// This file has the rules of TrafPy's schedulers (trafpy/manager/src/schedulers, commit eaf6669) that differ from those
+// of the paper and of scheduler.go, for --compat trafpy:
 //
-//   - ff, random: an edge may draw a flow again, and then proposes all its packets once more. The flow occupies the room
-//     of all proposed packets, also of those that it does not have.
+//   - ff, random: an edge may draw a flow again, and then proposes all its packets once more. The flow occupies the
+//     room of all proposed packets, also of those that it does not have.
 //   - ff: a flow that only wide edges propose, with more packets than the narrowest has room in a slot, sends nothing.
 //   - srpt: a flow also replaces flows of equal remaining time. Equal ones are in queue order.
 //   - srpt, random: a flow removes others from each full edge on its path in turn. Removed flows return in the order

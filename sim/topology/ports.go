@@ -87,11 +87,11 @@ func (n *Network) PortNames() []string {
 	return names
 }
 
-// Bundles returns the bundle of each port of a fat tree or a regular network of GPUs, or nil for other networks. Traffic
-// that is spread evenly over all shortest paths uses all ports of a bundle in equal parts or none, so that a bundle is
-// like one link. The bundles are numbered from 0: the ports of a ToR up; those of the aggregation switches of a pod up,
-// and down to one ToR; those of the cores down to a pod; and each port of a host or to a host. In a network of GPUs,
-// access switches are ToRs.
+// Bundles returns the bundle of each port of a fat tree or a regular network of GPUs, or nil for other networks.
+// Traffic that is spread evenly over all shortest paths uses all ports of a bundle in equal parts or none, so that a
+// bundle is like one link. The bundles are numbered from 0: the ports of a ToR up; those of the aggregation switches of
+// a pod up, and down to one ToR; those of the cores down to a pod; and each port of a host or to a host. In a network
+// of GPUs, access switches are ToRs.
 func (n *Network) Bundles() []uint32 {
 	if n.GPUs != nil && n.GPUs.uniform {
 		return n.podBundles()

@@ -51,11 +51,13 @@ func ReadSimAI(r io.Reader, name string) (*Network, error) {
 		return nil, err
 	}
 	if s.number == nil {
-		return nil, fmt.Errorf("%s:%d: expected a line with the numbers of all switches, found the end of the file", name,
+		return nil, fmt.Errorf("%s:%d: expected a line with the numbers of all switches, found the end of the file",
+			name,
 			s.line+1)
 	}
 	if len(s.links) != s.stated {
-		return nil, fmt.Errorf("%s:%d: expected %d links as in the first line, found the end of the file after %d", name,
+		return nil, fmt.Errorf("%s:%d: expected %d links as in the first line, found the end of the file after %d",
+			name,
 			s.line, s.stated, len(s.links))
 	}
 	n, err := s.network()

@@ -162,8 +162,8 @@ func (w *writer) receive(u *unit) int {
 	})
 }
 
-// send appends the send of the result of a pass, if another stage needs it. The backward pass of the last part begins with
-// the result of its forward pass, also without an output layer.
+// send appends the send of the result of a pass, if another stage needs it. The backward pass of the last part begins
+// with the result of its forward pass, also without an output layer.
 func (w *writer) send(u *unit, data int) {
 	p := w.p
 	to := u.chunk*p.PP + w.at[Pipeline] + 1

@@ -54,7 +54,7 @@ trend 'tenfold latency of links: negligible' "time by $r < 1.05" "$r < 1.05" ${s
 point cycles 0.15 100 16 160 200
 shown '100 Gbit/s, latencies in cycles (ms)' "$(echo "$cycles_t" | awk '{ printf "%.5g", $1 }')"
 [ "$size" = full ] ||
-    note 'At the published scale, 26, one root (seed 1) gives 756.5, 193.7 and 79.8 ms at 10, 40 and 100 Gbit/s with queries of 0.15 ns, the same with 0.5 and, at 40 Gbit/s, 1.5 ns; 418.3 ms with 10 ns at 40 Gbit/s and 351.9 at 100; 4.70 and 15.53 s with 150 and 500 ns; network loads of 0.514, 0.502 and 0.487. So all statements but the one about 10 ns hold. A run takes 23 to 53 s of processor time and 2.8 GB.'
+    note 'At the published scale, 26, one root (seed 1) gives 756.5, 193.7 and 79.8 ms at 10, 40 and 100 Gbit/s with queries of 0.15 ns, the same with 0.5 and, at 40 Gbit/s, 1.5 ns; 418.3 ms with 10 ns at 40 Gbit/s and 351.9 at 100; 4.70 and 15.53 s with 150 and 500 ns; network loads of 0.514, 0.502 and 0.487. So all statements that these runs cover hold, but the one about 10 ns. A run takes 23 to 53 s of processor time and 2.8 GB.'
 peak=$(memory)
 if [ -n "$peak" ]; then
     trend "memory of a run, scale $scale" "$peak MB < 100 MB" "$peak < 100" 'all ops of the trace are in memory'

@@ -84,7 +84,8 @@ func readProfiles(traces, profiles []*format.Input, o format.ReadOptions) (*dag.
 	}
 	completions, all := make([]*completion, len(profiles)), make([]kineto.Completion, len(profiles))
 	for i, in := range profiles {
-		completions[i] = &completion{traces: ranks, single: len(list) == 1 && len(profiles) == 1, p: newProfile(in.Name)}
+		completions[i] = &completion{traces: ranks, single: len(list) == 1 && len(profiles) == 1,
+			p: newProfile(in.Name)}
 		all[i] = completions[i]
 	}
 	result, err := kineto.ReadCompleted(profiles, all, o)

@@ -143,7 +143,8 @@ func (s *Stats) Digest() *Digest {
 			d.Idle = append(d.Idle, IdleRow{place(r.Rank, x.Device, x.Stream), x.HostWait, x.KernelWait, x.Other})
 		}
 		for _, q := range r.Queues {
-			d.Queues = append(d.Queues, QueueRow{place(r.Rank, q.Device, q.Stream), q.Count, q.Mean, q.P50, q.Max, q.Full})
+			d.Queues = append(d.Queues, QueueRow{place(r.Rank, q.Device, q.Stream), q.Count, q.Mean, q.P50, q.Max,
+				q.Full})
 		}
 		l := &r.Launches
 		d.Launches = append(d.Launches, LaunchRow{r.Rank, l.Count, l.Mean, l.P50, l.P99, l.Max, l.Short, l.LongCalls,

@@ -50,7 +50,8 @@ func (v *view) showGPU(p *cli.Program, name string, read cli.ReadFlags) error {
 	var s *gpustats.Stats
 	f := *in.Format
 	f.Read = func(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
-		profiles, err := kineto.ReadProfiles(inputs, o, kineto.Events{Reference: o.Compat, Path: v.gpuPath, Only: o.Compat})
+		profiles, err := kineto.ReadProfiles(inputs, o, kineto.Events{Reference: o.Compat, Path: v.gpuPath,
+			Only: o.Compat})
 		if err == nil {
 			s, err = gpustats.Compute(profiles, o.Compat)
 		}
