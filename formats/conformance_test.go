@@ -111,6 +111,7 @@ type conformance struct {
 	format *format.Format
 	shown  map[string]bool // kinds of failures
 	from   string          // format to read files in; "": detected
+	warned bool            // the last reading warned about a file
 }
 
 // errorf reports a failure. It shows only the first of several failures that differ in numbers only.

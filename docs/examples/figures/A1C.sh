@@ -93,7 +93,8 @@ trend "permutation, start at 0 / at 1 us: $(ratio "$started" "$time")" 'above 1.
 pair llama llama.goal --compat atlahs --queue 1000000
 shown 'Llama stand-in, Swift (us)' "$swifts"
 shown 'Llama stand-in, MPRDMA (us)' "$mprdmas"
-trend "Llama, Swift / MPRDMA $(ratio "$swift" "$mprdma"), 2.073 published" 'above 1.2' "$swift / $mprdma > 1.2"
+trend "Llama, Swift / MPRDMA $(ratio "$swift" "$mprdma"), 2.073 published" 'above 1.2' "$swift / $mprdma > 1.2" \
+    'the stand-in is not the published trace; with larger messages than at size small, the transports come closer'
 trend "Llama, makespan with Swift / MPRDMA $(ratio "$swift_span" "$mprdma_span"), 1.04 published" 'in 1.00..1.10' \
     "$swift_span / $mprdma_span >= 1 && $swift_span / $mprdma_span <= 1.1"
 pair 'incast (own rules)' incast0.cm --queue 200000
