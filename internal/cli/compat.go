@@ -55,7 +55,7 @@ func (f *ReadFlags) registerCompat(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	text := "reproduce bugs of the reference program"
 	if len(f.Simulators) > 0 {
-		text = "reproduce bugs of the original, " + strings.Join(f.Simulators, " or ")
+		text = "reproduce bugs of the original, such as " + f.Simulators[0]
 	}
 	flags.VarPF(&compatFlag{f: f}, "compat", "", text).NoOptDefVal = "true"
 }

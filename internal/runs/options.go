@@ -21,6 +21,7 @@ import (
 // Options are what a run does. Flags of program simulate set them.
 type Options struct {
 	Read                    cli.ReadFlags
+	Simulated               map[string][]string // backends that reproduce a simulator of Read.Simulators
 	Lower                   cli.LowerFlags
 	Jobs                    jobs.Flags
 	Own                     *cli.Options // flags of backends
@@ -69,9 +70,9 @@ func (o *Options) CheckOwners(kind *sim.Kind) error {
 	if err := o.Own.Foreign("backend", kind.Name); err != nil {
 		return err
 	}
-	if s := o.Read.Simulator; s != "" && kind.New().Params().Find("compat") == nil {
-		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.Own.Owners("compat"),
-			" and the "), kind.Name)
+	if s := o.Read.Simulator; s != "" && !slices.Contains(o.Simulated[s], kind.Name) {
+		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.Simulated[s], " and the "),
+			kind.Name)
 	}
 	if o.Compare && (o.Own.Given("regroup") || o.Own.Given("gpus-per-node")) {
 		return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or " +

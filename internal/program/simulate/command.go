@@ -157,7 +157,6 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	flags.StringArrayVar(&o.fromResults, "from-result", nil,
 		"draw --report or --plot of a kept JSON `FILE`; several are compared")
 	manual.InTopic(cmd, "from-result", "plot")
-	o.fitting.register(cmd, flags)
 	p.RegisterSync(flags)
 	manual.InTopic(cmd, "no-sync", "result")
 	o.Timeline.Register(cmd)
@@ -166,7 +165,8 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	cli.OutputVar(flags, &o.profile, "profile", "write a CPU profile `FILE`; mem*: of memory")
 	manual.InTopic(cmd, "profile", "result")
 	manual.Section(cmd, "Output")
-	o.Read.Simulators = simulators(params)
+	o.fitting.register(cmd, flags)
+	o.Read.Simulators, o.Simulated = simulators(names, params)
 	o.Read.Register(p, cmd)
 	o.Jobs.Register(cmd)
 	flags.BoolVar(&o.Alone, "alone", false, "also run each job alone, and print its slowdown")
@@ -236,14 +236,20 @@ func (o *options) registerBackends(cmd *cobra.Command, kinds []sim.Kind, tables 
 	return lists
 }
 
-// simulators returns the simulators that backends can reproduce.
-func simulators(tables []param.Set) (all []string) {
-	for _, table := range tables {
+// simulators returns the simulators that backends can reproduce, and the names of these backends by simulator.
+func simulators(backends []string, tables []param.Set) (all []string, by map[string][]string) {
+	by = make(map[string][]string)
+	for i, table := range tables {
 		if compat := table.Find("compat"); compat != nil {
-			all = append(all, compat.Choices...)
+			for _, name := range compat.Choices {
+				if by[name] == nil {
+					all = append(all, name)
+				}
+				by[name] = append(by[name], backends[i])
+			}
 		}
 	}
-	return all
+	return all, by
 }
 
 func printListing(p *cli.Program, list sim.Listing) error {
