@@ -43,8 +43,13 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 		kind, known := subkind(m.Test)
 		switch {
 		case !known:
-		case m.Ranks < 2:
+			if !m.Used() {
+				unused[fmt.Sprintf("the test %q", m.Test)]++
+			}
+		case m.Ranks == 0:
 			unused[m.Test+" without a number of ranks"]++
+		case m.Ranks == 1:
+			unused[m.Test+" on 1 rank"]++
 		case m.Ranks > maxRanks || m.Ranks*m.Ranks > maxMessages:
 			unused[fmt.Sprintf("%s on %d ranks", m.Test, m.Ranks)]++
 		default:
@@ -55,17 +60,24 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 			groups[g] = append(groups[g], m)
 		}
 	}
-	for what, n := range unused {
-		remarks = append(remarks, fmt.Sprintf("%d measurements of %s are not used", n, what))
-	}
-	slices.Sort(remarks)
 	for _, g := range order {
-		choices, err := g.identify(ctx, groups[g], threads, time)
+		choices, unpredicted, err := g.identify(ctx, groups[g], threads, time)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%v on %d ranks: %w", g.kind, g.ranks, err)
 		}
+		if unpredicted > 0 {
+			unused[fmt.Sprintf("%v on %d ranks, which no algorithm can predict,", g.kind, g.ranks)] = unpredicted
+		}
 		found = append(found, choices...)
 	}
+	for what, n := range unused {
+		text := "%d measurements of %s are not used"
+		if n == 1 {
+			text = "%d measurement of %s is not used"
+		}
+		remarks = append(remarks, fmt.Sprintf(text, n, what))
+	}
+	slices.Sort(remarks)
 	return found, remarks, nil
 }
 
@@ -93,15 +105,17 @@ func (g group) size(bytes int64) int64 {
 	return bytes
 }
 
-// identify selects an algorithm per size and joins neighboring sizes with the same one.
-func (g group) identify(ctx context.Context, rows []fit.Measurement, threads int, time replayer) ([]fit.Choice, error) {
+// identify selects an algorithm per size and joins neighboring sizes with the same one. It skips the measurements whose
+// times no algorithm predicts, such as those of sizes beyond the limits of traces, and returns their number.
+func (g group) identify(ctx context.Context, rows []fit.Measurement, threads int, time replayer) (choices []fit.Choice,
+	unpredicted int, err error) {
 	slices.SortStableFunc(rows, func(a, b fit.Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	algorithms := collective.AlgorithmNames(g.kind)
 	errors := make([][]float64, len(rows)) // relative, by measurement and algorithm
 	for i := range errors {
 		errors[i] = make([]float64, len(algorithms))
 	}
-	err := par.EachOn(threads, len(rows)*len(algorithms), func(n int) error {
+	err = par.EachOn(threads, len(rows)*len(algorithms), func(n int) error {
 		i, a := n/len(algorithms), n%len(algorithms)
 		e, err := g.predict(ctx, rows[i], algorithms[a], time)
 		if err != nil {
@@ -111,12 +125,19 @@ func (g group) identify(ctx context.Context, rows []fit.Measurement, threads int
 		return ctx.Err()
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	best := make([]int, len(rows))
+	var best []int // by measurement that is kept
 	for i := range rows {
-		best[i] = smallest(errors[i], -1)
+		b := smallest(errors[i], -1)
+		if math.IsInf(errors[i][b], 0) {
+			unpredicted++
+			continue
+		}
+		rows[len(best)], errors[len(best)] = rows[i], errors[i]
+		best = append(best, b)
 	}
+	rows = rows[:len(best)]
 	// A neighbor's algorithm that is as good keeps ranges whole.
 	for i := 1; i < len(rows); i++ {
 		if b := best[i-1]; math.Abs(errors[i][b]) <= math.Abs(errors[i][best[i]])+near {
@@ -128,7 +149,6 @@ func (g group) identify(ctx context.Context, rows []fit.Measurement, threads int
 			best[i] = b
 		}
 	}
-	var choices []fit.Choice
 	for i := 0; i < len(rows); {
 		end := i + 1
 		for end < len(rows) && best[end] == best[i] {
@@ -152,7 +172,7 @@ func (g group) identify(ctx context.Context, rows []fit.Measurement, threads int
 		choices = append(choices, c)
 		i = end
 	}
-	return choices, nil
+	return choices, unpredicted, nil
 }
 
 // smallest returns the index of the smallest absolute value but for one index, -1 if there is none.

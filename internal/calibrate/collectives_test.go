@@ -2,7 +2,10 @@ package calibrate
 
 import (
 	"context"
+	"io"
 	"math/big"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -16,6 +19,39 @@ import (
 func machine(latency dag.Time) replayer {
 	return replay(loggops.Params{L: latency, Overhead: 300 * dag.Nanosecond, Gap: 100 * dag.Nanosecond,
 		GPerByte: big.NewRat(100, 1), OPerByte: new(big.Rat), S: 1 << 30})
+}
+
+// TestUnused checks that remarks count the measurements that determine nothing, and that the file can be written.
+func TestUnused(t *testing.T) {
+	table := &fit.Table{Name: "t", Tool: "csv"}
+	for bytes := int64(1); bytes <= 1<<10; bytes *= 2 {
+		table.Rows = append(table.Rows, fit.Measurement{Test: fit.PingPong, Bytes: bytes, Seconds: 1e-6})
+	}
+	table.Rows = append(table.Rows, fit.Measurement{Test: "pingpoong", Bytes: 8, Seconds: 1},
+		fit.Measurement{Test: "pingpoong", Bytes: 16, Seconds: 1},
+		fit.Measurement{Test: fit.Window, Window: 1, Bytes: 8, Seconds: 1},
+		fit.Measurement{Test: "incast4", Bytes: 8, Seconds: 1e-6},
+		fit.Measurement{Test: "allreduce", Bytes: 8, Ranks: 1, Seconds: 1},
+		fit.Measurement{Test: "allreduce", Bytes: 1 << 62, Ranks: 16, Seconds: 1})
+	f, err := Estimate(context.Background(), []*fit.Table{table}, Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`2 measurements of the test "pingpoong" are not used`, `1 measurement of the test "window" is not used`,
+		"1 measurement of allreduce on 1 rank is not used",
+		"1 measurement of allreduce on 16 ranks, which no algorithm can predict, is not used",
+	} {
+		if !slices.Contains(f.Remarks, want) {
+			t.Errorf("remarks %q lack %q", f.Remarks, want)
+		}
+	}
+	if slices.ContainsFunc(f.Remarks, func(r string) bool { return strings.Contains(r, "incast") }) {
+		t.Errorf("remarks %q", f.Remarks)
+	}
+	if err := f.Write(io.Discard); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestIdentify: measurements made with an algorithm identify it or one that takes the same time.
@@ -73,7 +109,7 @@ func TestIdentify(t *testing.T) {
 	if got := expression(found); got != want {
 		t.Errorf("%s, expected %s: %+v", got, want, found)
 	}
-	if len(remarks) != 1 || remarks[0] != "1 measurements of allreduce without a number of ranks are not used" {
+	if len(remarks) != 1 || remarks[0] != "1 measurement of allreduce without a number of ranks is not used" {
 		t.Errorf("remarks %q", remarks)
 	}
 	for _, c := range found {

@@ -16,7 +16,7 @@ type Options struct {
 
 // LogGOPS estimates the parameters of the strict model of the loggops backend. A message of s bytes takes
 // os + L + (s-1) G + or, where os and or are linear in s. It needs ping-pongs. Blocking sends (send_call), late
-// receives (recv_late) and late posting (send_late) tell overheads and the largest eager message, and windows the
+// receives (recv_late) and late posting (send_late) determine overheads and the largest eager message, and windows the
 // gap g. The remarks of the file name what the tables do not determine.
 func LogGOPS(tables []*Table, o Options) (*File, error) {
 	rows := Only(tables, PingPong)
@@ -388,7 +388,7 @@ func (e *estimate) describe() {
 	switch {
 	case e.send == nil && e.recv == nil:
 		e.file.remark("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is " +
-			"assumed, and the intervals reach from 0 to the sum. send_call and recv_late tell them apart")
+			"assumed, and the intervals reach from 0 to the sum. send_call and recv_late separate them")
 	case e.send == nil:
 		e.file.remark("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
 			"assumed")
@@ -435,12 +435,12 @@ func (e *estimate) sharing() {
 	worst, at := 1.1, Measurement{}
 	for _, t := range e.tables {
 		for _, m := range t.Rows {
-			senders := 0
-			if n, err := fmt.Sscanf(m.Test, "incast%d", &senders); n != 1 || err != nil {
+			senders := m.incast()
+			if m.Test == exchange || m.Test == allExchange {
 				senders = 1
-				if m.Test != "allexchange" && m.Test != "exchange" {
-					continue
-				}
+			}
+			if senders == 0 {
+				continue
 			}
 			took := 0.0
 			for path := range e.paths {

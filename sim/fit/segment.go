@@ -83,7 +83,7 @@ func Split(points []Point) ([]Segment, error) {
 		}
 	}
 	if len(s.first) < 2 {
-		return nil, errors.New("expected at least two sizes: one size does not tell latency from bandwidth")
+		return nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
 	}
 	s.first = append(s.first, len(s.points))
 	return s.split(), nil

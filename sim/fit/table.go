@@ -5,18 +5,20 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Tests of tables. A table without a name of a test is a [PingPong].
 const (
-	PingPong  = "pingpong"   // half of a round trip
-	SendCall  = "send_call"  // time in a blocking send whose receive is posted
-	IsendCall = "isend_call" // time in a non-blocking send
-	IsendWait = "isend_wait" // time in a non-blocking send and in the wait for it
-	SendLate  = "send_late"  // time in a blocking send whose receive is posted late
-	RecvLate  = "recv_late"  // time in a receive that is posted long after the send
-	Window    = "window"     // non-blocking messages at once, and an empty answer; see [Measurement.Window]
+	PingPong = "pingpong"  // half of a round trip
+	SendCall = "send_call" // time in a blocking send whose receive is posted
+	SendLate = "send_late" // time in a blocking send whose receive is posted late
+	RecvLate = "recv_late" // time in a receive that is posted long after the send
+	Window   = "window"    // non-blocking messages at once, and an empty answer; see [Measurement.Window]
+
+	exchange    = "exchange"    // pairs send to each other
+	allExchange = "allexchange" // all pairs at once
 )
 
 // Measurement is one measured time.
@@ -28,6 +30,27 @@ type Measurement struct {
 	Window  int     // messages at once of test Window
 	Seconds float64 // at least 0; above 0 but for the time in calls
 	Line    int     // of the file
+}
+
+// Used reports whether [LogGOPS] uses measurements of the test.
+func (m Measurement) Used() bool {
+	switch m.Test {
+	case PingPong, SendCall, SendLate, RecvLate, exchange, allExchange:
+		return true
+	case Window:
+		return m.Window > 1
+	}
+	return m.incast() > 0
+}
+
+// incast returns the number of senders of a test such as incast4, else 0.
+func (m Measurement) incast() int {
+	number, ok := strings.CutPrefix(m.Test, "incast")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // Table is the content of a file of measurements.
@@ -91,12 +114,14 @@ func (p *parser) add(m Measurement) error {
 	if m.Bytes < 0 {
 		return fmt.Errorf("expected a size of at least 0, found %d", m.Bytes)
 	}
-	call := m.Test == SendCall || m.Test == IsendCall || m.Test == IsendWait || m.Test == SendLate || m.Test == RecvLate
+	call := strings.HasPrefix(m.Test, "isend_") || m.Test == SendCall || m.Test == SendLate || m.Test == RecvLate
 	switch {
 	case m.Seconds != m.Seconds || m.Seconds > 1e9:
 		return fmt.Errorf("expected a time below 10^9 s, found %g", m.Seconds)
 	case m.Seconds < 0, m.Seconds == 0 && !call:
 		return fmt.Errorf("expected a time above 0, found %g s", m.Seconds)
+	case m.Seconds < picosecond && !call:
+		return fmt.Errorf("expected a time of at least 1 ps, found %g s; check the unit", m.Seconds)
 	}
 	p.table.Rows = append(p.table.Rows, m)
 	return nil

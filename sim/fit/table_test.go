@@ -87,6 +87,7 @@ func TestReadErrors(t *testing.T) {
 		{"bytes,seconds\n8\n", "t:2: expected 2 fields as in the header, found 1"},
 		{"bytes,seconds\n8,0\n", "t:2: expected a time above 0, found 0 s"},
 		{"bytes,seconds\n8,-1\n", "t:2: expected a time above 0, found -1 s"},
+		{"bytes,us\n8,1e-300\n", "t:2: expected a time of at least 1 ps, found 1e-306 s"},
 		{"bytes,seconds\n8,x\n", `t:2: expected a number, found "x"`},
 		{"bytes,seconds\n-8,1\n", `t:2: expected a size in bytes, found "-8"`},
 		{"bytes,MB/s\n0,1\n", "t:2: a rate of 0 bytes gives no time"},

@@ -23,7 +23,7 @@ var keptFlags = []string{"quiet", "verbose", "max-memory", "no-sync"}
 func (o *options) checkKept(flag string, others ...string) (err error) {
 	o.Flags.Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != flag && !slices.Contains(others, f.Name) && !slices.Contains(keptFlags, f.Name) {
-			err = cli.Usagef("--%s reads results as they are: --%s has no effect on them", flag, f.Name)
+			err = cli.Usagef("--%s runs no simulation: --%s has no effect on it", flag, f.Name)
 		}
 	})
 	if err == nil && o.JSON && o.csv != "" {

@@ -95,7 +95,7 @@ func TestDiffUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"a.json":                          "simulate: --diff compares two files of results, found 1",
 		"a.json a.json a.json":            "simulate: --diff compares two files of results, found 3",
-		"a.json a.json --backend packet":  "simulate: --diff reads results as they are: --backend has no effect on them",
+		"a.json a.json --backend packet":  "simulate: --diff runs no simulation: --backend has no effect on it",
 		"a.json a.json --json --csv":      "simulate: --json and --csv exclude each other",
 		"a.json nix":                      "simulate: nix: no such file or directory",
 		"bad.json a.json":                 "bad.json:2: expected JSON, found invalid character '}'",

@@ -27,21 +27,18 @@ const fitPage = `--fit estimates the parameters of the loggops backend, model st
 
 Tables are CSV with a header (bytes or size, and a time or rate with its unit, such as seconds, us or MB/s; optionally
 test, where and ranks), or the output of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge. A table without a test
-is a ping-pong, half of a round trip. Other tests separate the parameters: send_call and isend_call (time in the call),
-recv_late (time in a receive long after its message), send_late (time in a send whose receive is late) and windowN (N
-messages at once).
+is a ping-pong, half of a round trip. Other tests separate the parameters: send_call (time in the call), recv_late
+(time in a receive long after its message), send_late (time in a send whose receive is late) and windowN (N messages at
+once).
 
 The result has segments of message size with L, G, o and O, each with its 95 % interval, the residuals, and what the
 tables do not determine. Times of collectives, with their number of ranks, identify algorithms for --collective. --json
 prints the parameter file; --seed selects the draws of the intervals.`
 
-// register adds the flags.
+// register adds the flags. All flags before have a heading or topic.
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.wanted, "fit", false, "estimate parameters of loggops from tables of measured times")
 	cli.OutputVar(flags, &f.file, "fit-out", "write the parameters to `FILE`, for --params")
-	for _, name := range []string{"fit", "fit-out"} {
-		manual.InTopic(cmd, name, "fit")
-	}
 	manual.Topic(cmd, manual.Group{Owner: "fit", Title: "parameters from measured times", Page: fitPage,
 		File: "docs/reference/fit.md"})
 }
@@ -49,7 +46,7 @@ func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 // fit estimates parameters from the tables.
 func (o *options) fit(p *cli.Program, args []string) error {
 	if len(args) == 0 {
-		return cli.Usagef("--fit needs tables of measured times")
+		return cli.Usagef("--fit needs tables of measured times: name files, or - for standard input")
 	}
 	if err := o.checkKept("fit", "fit-out", "json", "seed"); err != nil {
 		return err
