@@ -35,6 +35,8 @@ func TestCompressedDamage(t *testing.T) {
 			fmt.Sprintf("offset %d of the decompressed data: checksum", len(content))},
 		{"phase", bytes.NewReader(slices.Concat(content[:category], []byte(`@@@@`), content[category+4:])),
 			"damaged events were skipped: 1 in all"},
+		{"duration", bytes.NewReader(bytes.Replace(content, []byte(`"dur": 40.25`), []byte(`"dur": NaN`), 1)),
+			"1 events whose duration is no number"},
 		{"failing", io.MultiReader(bytes.NewReader(half), failing{broken}), "error"},
 	} {
 		o := &readOptions{own: newOptions(), steps: []string{stepName}}
@@ -48,7 +50,7 @@ func TestCompressedDamage(t *testing.T) {
 		var warnings []string
 		r.warnDamage(func(message string, args ...any) { warnings = append(warnings, fmt.Sprintf(message, args...)) })
 		if c.warning == "" && len(warnings) > 0 || !strings.Contains(fmt.Sprint(warnings), c.warning) ||
-			r.damage.read == 0 || r.damaged() != (c.warning != "") {
+			r.damage.read == 0 || r.damaged() != (c.warning != "" && c.name != "duration") {
 			t.Errorf("%s: %d events, warnings %q, expected %q", c.name, r.damage.read, warnings, c.warning)
 		}
 	}

@@ -481,8 +481,11 @@ func (p *parser) times() (start, took dag.Time, ok bool) {
 		}
 		p.origin, p.hasOrigin = at.us, true
 	}
-	d, _ := parseMicros(p.content(p.e.took))
-	if d.us < 0 {
+	d, ok := parseMicros(p.content(p.e.took))
+	if !ok && p.e.took.to > 0 {
+		p.dropped.instant++
+	}
+	if !ok || d.us < 0 {
 		d = micros{}
 	}
 	if d.us > longest {

@@ -257,6 +257,9 @@ func (r *recording) warnDamage(warn func(string, ...any)) {
 	case d.end:
 		warn("%s: offset %d: the file ends early; the %d whole events before were read", r.name, d.cut, d.read)
 	}
+	if n := r.dropped.instant; n > 0 {
+		warn("%s: %d events whose duration is no number of microseconds have a duration of 0", r.name, n)
+	}
 	if n := r.dropped.endless; n > 0 {
 		warn("%s: %d events longer than a week were skipped", r.name, n)
 	}

@@ -130,6 +130,7 @@ func (r *recording) damaged() bool {
 type droppedEvents struct {
 	timeless int64 // without a start
 	endless  int64 // longer than a week
+	instant  int64 // kept, with a duration of 0 instead of one that is no number
 	far      int64 // further from the first event than times can express
 }
 

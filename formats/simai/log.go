@@ -237,7 +237,7 @@ func (p *logParser) parseCall(fields []string) (c logCall, err error) {
 		}
 		v, bad := strconv.ParseFloat(text, 64)
 		if bad != nil || !(v >= 0 && v <= most) {
-			err = p.fail(fmt.Sprintf("%s of 0 to %g", name, most), quote(text))
+			err = p.fail(name+" of 0 to "+strconv.FormatFloat(most, 'f', 0, 64), quote(text))
 		}
 		return v
 	}
@@ -303,8 +303,8 @@ func layoutOf(file string, sections []logSection, ranks int) (*logLayout, error)
 				continue
 			}
 			if !slices.Contains(logGroups, c.group) {
-				return fail("line %d: expected a comm_group such as CommGroup.tp_group, found %s", c.line,
-					quote(c.group))
+				return nil, &format.SyntaxError{File: file, Line: c.line,
+					Expected: "a comm_group such as CommGroup.tp_group", Found: quote(c.group)}
 			}
 			sizes[c.group] = max(sizes[c.group], c.size)
 		}
