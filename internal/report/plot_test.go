@@ -147,7 +147,7 @@ func samples(t *testing.T) map[string][]*Report {
 	intervals := table("system,load,time (ms),low,high\na,0.1,1,0.5,2\na,0.2,-2,,\nb,0.1,3.25,3,3.5\nb,0.3,,,\n" +
 		"c,0.2,4,4,4\n")
 	simple := table("ranks,,makespan (s)\n1,,5\n16,,3\n4,,1e9\n")
-	return map[string][]*Report{
+	all := map[string][]*Report{
 		"bars":     {intervals, simple},
 		"lines":    {intervals, simple},
 		"ranks":    append(slices.Clone(odd), big, idle, trace),
@@ -174,6 +174,13 @@ func samples(t *testing.T) map[string][]*Report {
 		"gantt":    timelines(t),
 		"timeline": {spacetimeOf(t)},
 	}
+	gpu := allGPU(t)
+	for _, kind := range plots {
+		if kind.of == ofGPU {
+			all[kind.name] = append(all[kind.name], gpu)
+		}
+	}
+	return all
 }
 
 // options returns options of pictures from arguments.
