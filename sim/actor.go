@@ -231,11 +231,14 @@ func (a *Actor) start(i uint32) {
 	case op.Flags&IsSend != 0:
 		a.totals.messages++
 		a.totals.bytes += int64(op.Size)
-		begin, end := a.occupy(i, op, SendSpan, a.e.host.Busy(op.Size))
+		begin, end := a.occupy(i, op, SendSpan, a.e.sending(i, op))
 		leaves := a.e.leavesEnd(op)
 		a.e.ready[i] = underWay
 		if a.e.timeline != nil {
 			a.e.sentAt[i], a.e.begun[i] = end, end
+		}
+		if a.e.host.Returns {
+			begin = end
 		}
 		a.started(i, begin)
 		if leaves {
@@ -276,7 +279,7 @@ func (a *Actor) hand(i uint32, t uint64) {
 	if a.e.number != nil {
 		a.e.number[i] = a.pairs().issue(uint32(op.Peer))
 	}
-	if op.Size > a.e.host.Rendezvous {
+	if a.e.waits(op) {
 		a.e.network.Request(a, i, t)
 	} else {
 		a.e.network.Eager(a, i, t)
@@ -401,7 +404,7 @@ func (a *Actor) meet(i, m uint32, posted bool) {
 		return
 	}
 	*arrival = awaited
-	if send.Size > a.e.host.Rendezvous {
+	if a.e.waits(send) {
 		if a.e.timeline != nil {
 			a.e.begun[m] = max(a.e.begun[m], a.now)
 		}

@@ -53,9 +53,19 @@ type Host struct {
 	Busy func(bytes uint64) uint64
 	// Receiving is Busy for receives if their time differs from that of sends; nil: Busy.
 	Receiving func(bytes uint64) uint64
+	// Sending is Busy for sends if their time depends on the send op m, too; nil: Busy.
+	Sending func(m uint32, bytes uint64) uint64
 	// Rendezvous is the size of the largest eager message in bytes. A larger message is announced and waits for its
 	// receive.
 	Rendezvous uint64
+	// Synchronous makes all messages wait for their receive, whatever Rendezvous is.
+	Synchronous bool
+	// Detached makes sends of fewer bytes end when their stream has handled them, even if their message waits for its
+	// receive, or with Acknowledged. The network must not call [Actor.Sent] for them.
+	Detached uint64
+	// Returns makes the start dependents of a send wait until its stream has handled it, like the calls that follow a
+	// non-blocking send.
+	Returns bool
 	// Timely makes the engine call Network.Eager at the time of the call only, never ahead of it, so that the network
 	// may keep state that ranks share even without a fabric, if it has no lookahead.
 	Timely bool
@@ -180,6 +190,9 @@ func (e *Engine) Run() (*Outcome, error) {
 		Events: e.totals.events, Messages: e.totals.messages, Bytes: e.totals.bytes,
 		Ran: e.p.Ran(e.totals.ops, hasRun),
 	}
+	if e.host.Detached > 0 || e.host.Synchronous {
+		out.Eager = math.MaxUint64 // Unended has all sends that wait
+	}
 	out.Unexpected, out.Posted = UnmatchedOf(e.matchers)
 	if e.totals.open > 0 {
 		out.Unended = e.unended()
@@ -205,5 +218,18 @@ func (e *Engine) unended() []uint32 {
 
 // leavesEnd reports whether the network determines the end of a send.
 func (e *Engine) leavesEnd(send *Op) bool {
-	return e.host.Acknowledged || send.Size > e.host.Rendezvous
+	return (e.host.Acknowledged || e.waits(send)) && send.Size >= e.host.Detached
+}
+
+// waits reports whether the message of a send waits for its receive.
+func (e *Engine) waits(send *Op) bool {
+	return send.Size > e.host.Rendezvous || e.host.Synchronous
+}
+
+// sending returns the time in picoseconds for which a send occupies its stream.
+func (e *Engine) sending(i uint32, send *Op) uint64 {
+	if e.host.Sending != nil {
+		return e.host.Sending(i, send.Size)
+	}
+	return e.host.Busy(send.Size)
 }

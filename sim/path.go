@@ -420,6 +420,9 @@ func (w *PathWalk) walk(i uint32, tracer Tracer) {
 		i := l.op()
 		op := &e.p.Ops[i]
 		switch event := l.event(); {
+		case event == afterStart && e.host.Returns && op.Flags&IsColl == IsSend:
+			w.span(i, e.sending(i, op), PathOverhead, leadOf(c.lead[i]))
+			l = w.start(i, c.lead[i])
 		case event == afterStart || event == onPost:
 			l = w.start(i, c.lead[i])
 		case event == onArrival:
@@ -431,7 +434,7 @@ func (w *PathWalk) walk(i uint32, tracer Tracer) {
 			w.span(i, e.host.Receiving(e.p.Ops[op.Link()].Size), PathOverhead, leadOf(taken))
 			l = taken
 		case op.Flags&IsSend != 0:
-			w.span(i, e.host.Busy(op.Size), PathOverhead, leadOf(c.lead[i]))
+			w.span(i, e.sending(i, op), PathOverhead, leadOf(c.lead[i]))
 			l = w.start(i, c.lead[i])
 		default:
 			w.span(i, op.Size, [...]PathPart{CalcSpan: PathCompute, MemSpan: PathMemory,
@@ -491,8 +494,8 @@ func (w *PathWalk) network(m uint32, leaves bool, tracer Tracer) lead {
 		}
 		return afterSpan | lead(m)
 	}
-	begun := c.start[m] + e.host.Busy(send.Size)
-	if send.Size > e.host.Rendezvous {
+	begun := c.start[m] + e.sending(m, send)
+	if e.waits(send) {
 		match := c.match[m] &^ byPost
 		w.transit(m, w.now-match, leaves, ByNetwork)
 		if w.Posted(m) {

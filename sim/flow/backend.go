@@ -47,6 +47,7 @@ type backend struct {
 
 	overhead   dag.Time
 	rendezvous int64
+	smpi       smpi
 	local      topology.Local
 
 	failTexts []string
@@ -63,7 +64,7 @@ type backend struct {
 func newBackend() *backend {
 	return &backend{nics: 1, seed: 1, placement: topology.DefaultPlacement, balance: balanceSpray,
 		modelName: models[0].name, model: models[0].model,
-		rendezvous: math.MaxInt64, maxFlows: 100_000}
+		rendezvous: math.MaxInt64, smpi: defaultSMPI(), maxFlows: 100_000}
 }
 
 func (b *backend) Traits() sim.Traits { return sim.Traits{Nodes: true, Path: true} }
@@ -125,16 +126,19 @@ func (b *backend) Params() param.Set {
 			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.Size(&b.rendezvous, "S", "largest eager message; larger ones wait for their receive").
 			Default("unlimited").Sweep(),
+	}
+	set = append(set, b.smpiParams()...)
+	set = append(set,
 		param.Time(&b.sample, "sample", "sampling period of the rates of ports").Default("no samples"),
 		param.File(&b.samples, "samples", "write the samples to a CSV file"),
 		param.File(&b.flows, "flows",
 			"write source, destination, start, completion, job, class and name of each flow to a CSV file"),
 		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file"),
-		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32),
-	}
+		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32))
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance")
 	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic")
 	set.Under("Messages", "o", "S")
+	set.Under("Protocol of SMPI", smpiNames...)
 	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
 	return set
 }
@@ -180,7 +184,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	return cmp.Or(b.parseFailures(), b.checkBalance(), b.placement.Check())
+	return cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.Check())
 }
 
 // checkBalance returns an error if load balancing is requested although the routes are given.
@@ -220,12 +224,10 @@ func (b *backend) setModel(name string) error {
 	b.modelName, b.model = models[i].name, models[i].model
 	m := &b.model
 	if b.fixed.latency {
-		m.latencyFactor = before.latencyFactor
-		b.replaceLatencies()
+		m.latencyFactor, m.latencies = before.latencyFactor, before.latencies
 	}
 	if b.fixed.bandwidth {
-		m.bandwidthFactor = before.bandwidthFactor
-		b.replaceBandwidths()
+		m.bandwidthFactor, m.bandwidths = before.bandwidthFactor, before.bandwidths
 	}
 	if b.fixed.weight {
 		m.weightS = before.weightS
@@ -242,6 +244,14 @@ func (b *backend) setModel(name string) error {
 // switches are SimGrid's words for on and off.
 var switches = map[string]string{"yes": "on", "no": "off"}
 
+// simGridSwitch returns the value of a parameter from SimGrid's text.
+func simGridSwitch(name, text string) string {
+	if on, is := switches[strings.ToLower(text)]; is && name == "cross-traffic" {
+		return on
+	}
+	return text
+}
+
 // configure applies the options network/... of a platform file that the caller has not set.
 func (b *backend) configure(env *sim.Env) error {
 	set := b.Params()
@@ -250,10 +260,7 @@ func (b *backend) configure(env *sim.Env) error {
 		if i < 0 || env.IsGiven(set[i].Name) {
 			continue
 		}
-		text := b.platform.Settings[name]
-		if on, is := switches[strings.ToLower(text)]; is && set[i].Name == "cross-traffic" {
-			text = on
-		}
+		text := simGridSwitch(set[i].Name, b.platform.Settings[name])
 		if err := set[i].Value.Set(text); err != nil {
 			return fmt.Errorf("%s: option %s: %w", b.topology, name, err)
 		}
@@ -263,21 +270,13 @@ func (b *backend) configure(env *sim.Env) error {
 
 // replaceLatencies replaces the latency factors by size.
 func (b *backend) replaceLatencies() error {
-	b.fixed.latency = true
-	b.model.sizes = slices.Clone(b.model.sizes)
-	for i := range b.model.sizes {
-		b.model.sizes[i].latency = b.model.latencyFactor
-	}
+	b.fixed.latency, b.model.latencies = true, nil
 	return nil
 }
 
 // replaceBandwidths replaces the bandwidth factors by size.
 func (b *backend) replaceBandwidths() error {
-	b.fixed.bandwidth = true
-	b.model.sizes = slices.Clone(b.model.sizes)
-	for i := range b.model.sizes {
-		b.model.sizes[i].bandwidth = b.model.bandwidthFactor
-	}
+	b.fixed.bandwidth, b.model.bandwidths = true, nil
 	return nil
 }
 
@@ -311,7 +310,8 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	}
 	o := sim.CompileOptions{DenseStreams: true, Context: env.Context, Explain: env.Explain}
 	// Messages between GPUs are numbered in advance, and labels belong to all messages.
-	o.Windows = (b.platform != nil || b.network.GPUs == nil) && r.labels == nil
+	// The protocol of SMPI finds non-blocking sends in advance.
+	o.Windows = (b.platform != nil || b.network.GPUs == nil) && r.labels == nil && !b.smpi.on()
 	if r.program, err = sim.Compile(s, o); err != nil {
 		return nil, err
 	}
@@ -356,6 +356,9 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.checkBalance(); err != nil {
 		return nil, err
 	}
+	if err := b.smpi.checkRun(&b, r.program); err != nil {
+		return nil, err
+	}
 	m := &b.model
 	failed := &sim.Result{Backend: Backend.Name, Model: b.modelName, Params: b.values(m)}
 	if err := sim.Interrupted(o.Context); err != nil {
@@ -381,6 +384,9 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	}
 	result.Backend, result.Model, result.Params = Backend.Name, b.modelName, b.values(m)
 	result.Settings = fmt.Sprintf("balance=%s o=%v", b.balance, b.overhead)
+	if b.smpi.on() {
+		result.Settings = fmt.Sprintf("balance=%s protocol=%s", b.balance, protocolSMPI)
+	}
 	if b.platform != nil {
 		result.Topology = b.platform.Describe()
 	} else {
@@ -407,6 +413,9 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	c := &coupling{
 		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program,
 		ctx: o.Context,
+	}
+	if b.smpi.on() {
+		c.smpi = &b.smpi
 	}
 	if b.platform != nil {
 		g := newGiven(b.platform)
@@ -452,6 +461,9 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		Busy:       func(uint64) uint64 { return uint64(b.overhead) },
 		Rendezvous: uint64(b.rendezvous), Timely: true, Acknowledged: true,
 	}
+	if c.smpi != nil {
+		b.smpi.setHost(&host, r.program)
+	}
 	e, err := sim.NewEngine(r.program, host, c, o.Timeline, 1)
 	if err != nil {
 		return nil, nil, err
@@ -477,13 +489,16 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 // values returns the parameters for results.
 func (b *backend) values(m *model) sim.Values {
 	var latency, bandwidth, eager any = m.latencyFactor, m.bandwidthFactor, nil
-	if len(m.sizes) > 0 {
-		latency, bandwidth = "by size", "by size"
+	if len(m.latencies) > 0 {
+		latency = "by size"
+	}
+	if len(m.bandwidths) > 0 {
+		bandwidth = "by size"
 	}
 	if b.rendezvous < math.MaxInt64 {
 		eager = b.rendezvous
 	}
-	return sim.Values{
+	values := sim.Values{
 		{Name: "balance", Value: b.balance}, {Name: "latency_factor", Value: latency},
 		{Name: "bandwidth_factor", Value: bandwidth}, {Name: "weight_s_bytes", Value: m.weightS},
 		{Name: "tcp_gamma_bytes", Value: m.gamma}, {Name: "cross_traffic", Value: m.crossTraffic},
@@ -492,6 +507,7 @@ func (b *backend) values(m *model) sim.Values {
 		{Name: "local_bits_s", Value: b.local.Rate}, {Name: "local_latency_ps", Value: b.local.Latency},
 		{Name: "seed", Value: b.seed},
 	}
+	return append(values, b.smpi.values()...)
 }
 
 // outputFiles are the files written by a run beside its result.

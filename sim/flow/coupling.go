@@ -24,6 +24,7 @@ type coupling struct {
 	ends       *topology.Ends
 	local      topology.Local
 	rendezvous uint64
+	smpi       *smpi // nil: other rules of messages
 	program    *sim.Program
 	ctx        context.Context
 
@@ -100,8 +101,16 @@ func tick(t float64) uint64 {
 func (*coupling) Lookahead() uint64 { return 0 }
 func (*coupling) Ordered() bool     { return false }
 
-// Eager hands over a message that does not wait, or no longer waits, for its receive.
+// Eager hands over a message that does not wait for its receive. Those of SMPI match it when they are handed over.
 func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
+	c.hand(a, m, t)
+	if c.smpi != nil {
+		a.Schedule(uint32(a.Op(m).Peer), t, requestArrived, m)
+	}
+}
+
+// hand hands over a message that does not wait, or no longer waits, for its receive.
+func (c *coupling) hand(a *sim.Actor, m uint32, t uint64) {
 	if c.err != nil {
 		return
 	}
@@ -117,6 +126,14 @@ func (c *coupling) Eager(a *sim.Actor, m uint32, t uint64) {
 	a.Wake(t)
 }
 
+// bytes returns the number of bytes that travel for a message.
+func (c *coupling) bytes(op *sim.Op) uint64 {
+	if c.smpi != nil {
+		return op.Size + envelope
+	}
+	return op.Size
+}
+
 // isLocal reports whether messages between two hosts use no links.
 func (c *coupling) isLocal(from, to uint32) bool {
 	return from == to && !c.loops
@@ -125,12 +142,20 @@ func (c *coupling) isLocal(from, to uint32) bool {
 // Request announces a message that waits for its receive.
 func (c *coupling) Request(a *sim.Actor, m uint32, t uint64) {
 	op := a.Op(m)
+	if c.smpi != nil {
+		a.Schedule(uint32(op.Peer), t, requestArrived, m)
+		return
+	}
 	from, to := c.ends.Of(op, m)
 	a.Schedule(uint32(op.Peer), t+c.control(from, to), requestArrived, m)
 }
 
 // Grant answers an announcement.
 func (c *coupling) Grant(a *sim.Actor, m uint32, t uint64) {
+	if c.smpi != nil {
+		c.hand(a, m, t)
+		return
+	}
 	op := a.Op(m)
 	from, to := c.ends.Of(op, m)
 	a.Schedule(op.Rank, t+c.control(to, from), grantArrived, m)
@@ -149,9 +174,9 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 	case kind == requestArrived:
 		a.Announce(m)
 	case kind == grantArrived:
-		c.Eager(a, m, a.Now())
+		c.hand(a, m, a.Now())
 	case kind == messageDelivered:
-		if a.Op(m).Size <= c.rendezvous {
+		if a.Op(m).Size <= c.rendezvous && c.smpi == nil {
 			a.Announce(m)
 		}
 		sent := a.Now()
@@ -160,7 +185,9 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		}
 		a.Deliver(m, sent, a.Now())
 	case kind == sendEnded:
-		a.Sent(m, a.Now())
+		if c.smpi == nil || !c.smpi.detaches(a.Op(m).Size) {
+			a.Sent(m, a.Now())
+		}
 		a.Schedule(uint32(a.Op(m).Peer), a.Now(), messageDelivered, m)
 	case kind == sim.WakeUp:
 		c.advance(a)
@@ -271,24 +298,25 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 	if err != nil {
 		return err
 	}
-	d := c.model.flow(op.Size, route)
-	r := record{source: from, target: to, bytes: op.Size, start: handed, end: unfinished, latency: d.latency,
+	bytes := c.bytes(op)
+	d := c.model.flow(bytes, route)
+	r := record{source: from, target: to, bytes: bytes, start: handed, end: unfinished, latency: d.latency,
 		message: m}
-	if op.Size > 0 {
-		r.alone = float64(op.Size) / (route.alone * d.factor) * psPerSecond
+	if bytes > 0 {
+		r.alone = float64(bytes) / (route.alone * d.factor) * psPerSecond
 	}
 	c.records = append(c.records, r)
-	f := c.fluid.add(float64(now), float64(op.Size), &d)
+	f := c.fluid.add(float64(now), float64(bytes), &d)
 	if int(f) == len(c.active) {
 		c.active = append(c.active, running{})
 	}
 	x := &c.active[f]
-	x.message, x.record, x.used, x.left, x.running = m, number-1, x.used[:0], float64(op.Size), true
+	x.message, x.record, x.used, x.left, x.running = m, number-1, x.used[:0], float64(bytes), true
 	c.running++
 	if c.load != nil {
 		x.used = append(x.used, c.used...)
 		for _, port := range x.used {
-			c.load[port] += op.Size
+			c.load[port] += bytes
 		}
 	}
 	if c.number != nil {
@@ -328,7 +356,7 @@ func (c *coupling) route(from, to, number uint32, keep []uint32) (*route, error)
 func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
 	op := &c.program.Ops[m]
 	from, to := c.ends.Of(op, m)
-	if op.Size > c.rendezvous {
+	if op.Size > c.rendezvous && c.smpi == nil {
 		latency = c.control(to, from)
 	}
 	if c.isLocal(from, to) {

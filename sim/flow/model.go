@@ -9,17 +9,18 @@ import (
 type model struct {
 	latencyFactor   float64
 	bandwidthFactor float64
-	sizes           []sizeFactor // ascending; they replace both factors for messages above the first size
+	latencies       []sizeFactor // by size, ascending; they replace latencyFactor above the first size
+	bandwidths      []sizeFactor // by size, ascending; they replace bandwidthFactor above the first size
 	weightS         float64      // bytes
 	gamma           int64        // bytes; 0: the window does not limit flows
 	crossTraffic    bool
 	equal           bool // all flows have the same weight
 }
 
-// sizeFactor is the factors of messages larger than a size.
+// sizeFactor is the factor of messages larger than a size.
 type sizeFactor struct {
-	above              uint64 // bytes
-	latency, bandwidth float64
+	above  uint64 // bytes
+	factor float64
 }
 
 // namedModel is a choice of --flow-model.
@@ -35,11 +36,10 @@ var models = []namedModel{
 	{"lv08", model{latencyFactor: 13.01, bandwidthFactor: 0.97, weightS: 20537, gamma: defaultGamma,
 		crossTraffic: true}},
 	{"smpi", model{latencyFactor: 1, bandwidthFactor: 1, weightS: 8775, gamma: defaultGamma, crossTraffic: true,
-		sizes: []sizeFactor{
-			{0, 2.01467, 0.812084}, {257, 1.95341, 0.338112}, {732, 1.9503, 0.341987}, {1426, 1.61075, 0.608902},
-			{3484, 1.88101, 0.77493}, {5776, 2.18796, 1.08739}, {9376, 2.59299, 0.58729},
-			{15424, 3.48845, 0.697866}, {65472, 11.6436, 0.940694},
-		}}},
+		latencies: []sizeFactor{{0, 2.01467}, {257, 1.95341}, {732, 1.9503}, {1426, 1.61075}, {3484, 1.88101},
+			{5776, 2.18796}, {9376, 2.59299}, {15424, 3.48845}, {65472, 11.6436}},
+		bandwidths: []sizeFactor{{0, 0.812084}, {257, 0.338112}, {732, 0.341987}, {1426, 0.608902}, {3484, 0.77493},
+			{5776, 1.08739}, {9376, 0.58729}, {15424, 0.697866}, {65472, 0.940694}}}},
 }
 
 // defaultGamma is the largest TCP window of SimGrid's models in bytes.
@@ -50,13 +50,18 @@ const ackWeight = 0.05
 
 // factors returns the latency and bandwidth factors of a message.
 func (m *model) factors(bytes uint64) (latency, bandwidth float64) {
-	latency, bandwidth = m.latencyFactor, m.bandwidthFactor
-	for _, s := range m.sizes {
-		if bytes > s.above {
-			latency, bandwidth = s.latency, s.bandwidth
+	return factorOf(m.latencies, bytes, m.latencyFactor), factorOf(m.bandwidths, bytes, m.bandwidthFactor)
+}
+
+// factorOf returns the factor of a message by size, or another one if the message is not above the first size.
+func factorOf(sizes []sizeFactor, bytes uint64, factor float64) float64 {
+	for i := range sizes {
+		if bytes <= sizes[i].above {
+			break
 		}
+		factor = sizes[i].factor
 	}
-	return latency, bandwidth
+	return factor
 }
 
 // path is the links that a message uses in one direction.
