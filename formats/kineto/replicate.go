@@ -118,7 +118,7 @@ func (j *job) checkStragglers() error {
 		case int64(q) >= int64(j.world):
 			return param.Errorf("straggler", "expected a rank below %d, the size of the job, found %d", j.world, q)
 		case j.rankOf(q) >= 0:
-			return param.Errorf("straggler", "rank %d has a file, which says how long its computation takes; name a "+
+			return param.Errorf("straggler", "rank %d has a file with the times of its computation; name a "+
 				"rank that --replicate makes", q)
 		}
 	}

@@ -151,8 +151,11 @@ func (o *Options) Foreign(kind string, used ...string) error {
 		if len(of) == 0 || foreign != nil || slices.ContainsFunc(of, shared) || !o.collects(f) {
 			return
 		}
-		foreign = Usagef("--%s is for the %s %s, not for %s", f.Name, strings.Join(of, " and the "), kind,
-			strings.Join(used, ", "))
+		last, owners := len(of)-1, of[len(of)-1]+" "+kind
+		if last > 0 {
+			owners = strings.Join(of[:last], ", ") + " and " + owners + "s"
+		}
+		foreign = Usagef("--%s is for the %s, not for %s", f.Name, owners, strings.Join(used, ", "))
 	})
 	return foreign
 }
