@@ -284,7 +284,7 @@ func actionsOf(t *testing.T, name string) (text []byte) {
 }
 
 // TestSMPIPingPong compares ping-pongs and windows of 16 messages with measurements under SMPI, which began while the
-// messages of a barrier were under way.
+// messages of a barrier were in flight.
 func TestSMPIPingPong(t *testing.T) {
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	if folder == "" {
