@@ -88,6 +88,7 @@ func (e *estimate) findEager() {
 			least = min(least, m.Bytes)
 		}
 	}
+	least = max(least, 1) // messages without bytes are eager
 	for _, m := range late {
 		if m.Bytes < least {
 			most = max(most, m.Bytes)

@@ -51,6 +51,8 @@ const (
 	exact       = 0.005 // largest relative error of a point on a machine without noise
 	resolution  = 1e-4  // relative error that counts as none
 	rounds      = 8     // of reweighting
+
+	maxWork = 1 << 32 // square of the number of sizes, times that of points and paths: a few minutes
 )
 
 // Split divides points into at most 12 segments of size. Sizes of a segment lie on parallel lines, one per path.
@@ -84,6 +86,10 @@ func Split(points []Point) ([]Segment, error) {
 	}
 	if len(s.first) < 2 {
 		return nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
+	}
+	if n := float64(len(s.first)); n*n*float64(len(points)+paths) > maxWork {
+		return nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d sizes and "+
+			"%d times; leave out some", len(s.first), len(points))
 	}
 	s.first = append(s.first, len(s.points))
 	return s.split(), nil
@@ -227,8 +233,8 @@ func (s *splitter) segments(d *division, k int) []Segment {
 	return segments
 }
 
-// Cut returns the first size of a range that begins above low and at most at high: the largest power of two there, or
-// else the middle.
+// Cut returns the first size of a range that begins above low, at least 0, and at most at high, above low: the largest
+// power of two there, or else the middle.
 func Cut(low, high int64) int64 {
 	if power := int64(1) << (bits.Len64(uint64(high)) - 1); power > low {
 		return power

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -141,10 +140,12 @@ func Only(tables []*Table, test string) (rows []Measurement) {
 
 // Points returns the measurements as points, and the names of their paths in the order of first appearance.
 func Points(rows []Measurement) (points []Point, paths []string) {
+	known := make(map[string]int)
 	for _, m := range rows {
-		path := slices.Index(paths, m.Where)
-		if path < 0 {
+		path, ok := known[m.Where]
+		if !ok {
 			path = len(paths)
+			known[m.Where] = path
 			paths = append(paths, m.Where)
 		}
 		points = append(points, Point{Path: path, Bytes: m.Bytes, Seconds: m.Seconds})
