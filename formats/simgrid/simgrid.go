@@ -122,7 +122,7 @@ func detectList(head []byte, beside func(name string) []byte) bool {
 
 // isName reports whether a line may be the name of a file.
 func isName(line []byte) bool {
-	return bytes.IndexAny(line, " \t\x00") < 0
+	return !bytes.ContainsAny(line, " \t\x00")
 }
 
 // beside returns the path of a file that a list names.

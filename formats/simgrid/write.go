@@ -228,8 +228,7 @@ type rankWriter struct {
 	context
 	prefix   string
 	r        *dag.Rank
-	posted   []int // ops of the requests under way, in order
-	waited   []bool
+	posted   []int  // ops of the requests under way, in order
 	started  []bool // ops whose start another op waits for
 	blocking int    // the last op that blocks; -1: none
 	instance int    // of the next collective
