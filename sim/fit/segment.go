@@ -88,8 +88,8 @@ func Split(points []Point) ([]Segment, error) {
 		return nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
 	}
 	if n := float64(len(s.first)); n*n*float64(len(points)+paths) > maxWork {
-		return nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d sizes and "+
-			"%d times; leave out some", len(s.first), len(points))
+		return nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d sizes "+
+			"and %d times; drop some", len(s.first), len(points))
 	}
 	s.first = append(s.first, len(s.points))
 	return s.split(), nil

@@ -55,6 +55,9 @@ func (r *reader) readCluster(values map[string]string) (err error) {
 	}
 	topology := cmp.Or(values["topology"], "FLAT")
 	limit := func(nodes int) error {
+		if values["limiter_link"] == "" {
+			return nil
+		}
 		names := make([]int, nodes)
 		for n := range nodes { // switches count down
 			if names[n] = n; n >= len(c.numbers) {
