@@ -207,7 +207,11 @@ func (p *logParser) parseBlock(block []byte, start int64) error {
 func (p *logParser) parseHeader(fields []string) error {
 	p.columns = make(map[string]int)
 	for i, name := range fields {
-		p.columns[strings.TrimSpace(name)] = i
+		name = strings.TrimSpace(name)
+		if _, twice := p.columns[name]; twice {
+			return p.fail("a header whose columns have different names", quote(name)+" twice")
+		}
+		p.columns[name] = i
 	}
 	for _, name := range []string{"comm_type", "comm_group", "msg_size"} {
 		if _, ok := p.columns[name]; !ok {
