@@ -263,12 +263,7 @@ func (s *splitter) worst(segments []Segment) (worst float64) {
 
 // At returns the time of a message by segments in seconds.
 func At(segments []Segment, path int, bytes int64) float64 {
-	for i := len(segments) - 1; i > 0; i-- {
-		if bytes >= segments[i].From {
-			return segments[i].At(path, bytes)
-		}
-	}
-	return segments[0].At(path, bytes)
+	return segmentAt(segments, bytes).At(path, bytes)
 }
 
 // scratch fits parallel lines to points: a start per path and a common slope.

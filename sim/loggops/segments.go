@@ -131,7 +131,8 @@ func readParams(name string) (Params, error) {
 	return p, nil
 }
 
-// FromFile returns the parameters of a parameter file of the strict model. What the file lacks is 0, and S unlimited.
+// FromFile returns the parameters of a parameter file of the strict model. Parameters that it lacks are 0, and S is
+// unlimited.
 func FromFile(f *fit.File) (Params, error) {
 	if f.Backend != "loggops" || f.Model != string(Strict) {
 		return Params{}, fmt.Errorf("expected parameters of backend loggops, model strict, found backend %q, model %q",

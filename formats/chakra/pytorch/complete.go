@@ -265,7 +265,7 @@ func (o *op) describe() string {
 }
 
 // countFlops returns the floating-point operations of each op: those of matrix products and convolutions, by the shapes
-// of their tensors. Of nested operators, the innermost counts.
+// of their tensors. The innermost of nested operators counts.
 func (t *trace) countFlops() []int64 {
 	flops := make([]int64, len(t.ops))
 	inner := make([]bool, len(t.ops))
