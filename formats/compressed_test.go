@@ -68,9 +68,12 @@ func TestDamagedCompression(t *testing.T) {
 }
 
 func (c *conformance) checkCompressed(files []file, ending string, compress func(*testing.T, string) []byte) {
-	damages := 100 // between header and checksum of each file
-	if testing.Short() {
+	damages := 20 // between header and checksum of each file
+	switch {
+	case testing.Short():
 		damages = 5
+	case os.Getenv("TRACEDAG_LONG") != "":
+		damages = 100
 	}
 	folder := c.TempDir()
 	paths := make([]string, len(files))

@@ -87,8 +87,8 @@ func decoded(file []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Every flipped bit is an error or leaves the same trace. TRACEDAG_FLIPS=all flips all bits of all stores and reports
-// how many were errors.
+// Every flipped bit is an error or leaves the same trace. TRACEDAG_LONG takes all bits of these stores, TRACEDAG_FLIPS=all
+// all bits of all stores; both report how many were errors.
 func TestFlippedBits(t *testing.T) {
 	all := os.Getenv("TRACEDAG_FLIPS") == "all"
 	for _, s := range flippedStores {
@@ -102,9 +102,12 @@ func TestFlippedBits(t *testing.T) {
 				t.Fatal(err)
 			}
 			var refused, same atomic.Int64
-			step := 1
-			if testing.Short() {
+			step := 3
+			switch {
+			case testing.Short():
 				step = 16
+			case all || os.Getenv("TRACEDAG_LONG") != "":
+				step = 1
 			}
 			err = par.Each(len(file)/step, func(i int) error {
 				i *= step

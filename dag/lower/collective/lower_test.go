@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -1009,9 +1010,9 @@ func TestHostile(t *testing.T) {
 	choices := []string{"", "collectives=linear,bruck,reducebcast", "collectives=binomial,recdoubling,scatterallgather",
 		"mpich", "collectives=doublebinarytree(segment=8),bruck,rechalving,gatherbcast"}
 	accepted := 0
-	seeds := uint64(3000)
-	if testing.Short() {
-		seeds = 300
+	seeds := uint64(500)
+	if os.Getenv("TRACEDAG_LONG") != "" {
+		seeds = 3000
 	}
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 2))

@@ -135,9 +135,12 @@ func TestDamagedStores(t *testing.T) {
 				want.Ops)
 		}
 	}
-	step := 1
-	if testing.Short() {
+	step := 5
+	switch {
+	case testing.Short():
 		step = 20
+	case os.Getenv("TRACEDAG_LONG") != "":
+		step = 1
 	}
 	for n := 0; n < len(whole); n += 7 * step {
 		try(fmt.Sprintf("%d bytes", n), whole[:n])
