@@ -1,5 +1,7 @@
 package collective
 
+import "github.com/tracedag/tracedag/dag"
+
 // allgatherRing sends, in each of n - 1 rounds, the block received last to the right neighbour, in the first round the
 // member's own block.
 //
@@ -97,9 +99,8 @@ func allgatherNeighborexchange(p *Participant, s *Schedule) {
 // Open MPI, ompi/mca/coll/base/coll_base_allgatherv.c (default).
 func allgatherGatherbcast(p *Participant, s *Schedule) {
 	all := p.blocks(0, p.Members)
-	identity := func(position int32) int32 { return position }
-	s.stage(identity, func() { gatherLinear(p, s) })
-	s.stage(identity, func() { bcastTree(p, s, binomial, all) })
+	s.stage(samePosition, func() { gatherLinear(p, s) })
+	s.stage(samePosition, func() { bcastTree(p, s, binomial, all) })
 }
 
 // allgatherLinear sends the member's block to every other member; all sends and receives are concurrent.
@@ -111,5 +112,68 @@ func allgatherLinear(p *Participant, s *Schedule) {
 		to, from := (p.Me+k)%n, (p.Me-k+n)%n
 		s.send(to, p.block(p.Me))
 		s.recv(from, p.block(from))
+	}
+}
+
+// allgatherShift sends, in round k of n - 1, the member's block to the member k positions behind, and receives one from
+// the member k positions before.
+//
+// A. Faraj, X. Yuan: Automatic generation and tuning of MPI collective communication routines. International
+// Conference on Supercomputing, 2005 (ring).
+func allgatherShift(p *Participant, s *Schedule) {
+	n := p.Members
+	x := newExchange(s, noStep)
+	for k := 1; k < n; k++ {
+		to, from := (p.Me+k)%n, (p.Me-k+n)%n
+		x.round(to, p.block(p.Me), from, p.block(from))
+	}
+}
+
+// allgatherGatherthenbcast gathers all blocks at member 0 by gatherNonblocking, then broadcasts them by the algorithm that
+// the choice selects.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_allgatherv.c (default).
+func allgatherGatherthenbcast(p *Participant, s *Schedule) {
+	s.stage(samePosition, func() { gatherNonblocking(p, s) })
+	p.phase(dag.Bcast, p.offset(p.Members), s)
+}
+
+// allgatherRecdoublingspread is allgatherRecdoubling for any n: members without a partner get the data of a round from
+// those of their group that have one, down a binomial tree.
+//
+// MPICH, src/mpi/coll/allgather/allgather_intra_recursive_doubling.c.
+func allgatherRecdoublingspread(p *Participant, s *Schedule) {
+	n := p.Members
+	x := newExchange(s, noStep)
+	for bit := 1; bit < n; bit *= 2 {
+		partner, mine, theirs := p.Me^bit, p.Me&^(bit-1), (p.Me^bit)&^(bit-1)
+		if theirs >= n {
+			continue
+		}
+		got := p.blocks(theirs, min(bit, n-theirs))
+		if partner < n {
+			x.round(partner, p.blocks(mine, min(bit, n-mine)), partner, got)
+		}
+		if theirs+bit > n {
+			p.spread(n-theirs, bit, func(to int) {
+				x.sent = s.send(to, got, x.sent, x.rcvd)
+			}, func(from int) {
+				x.rcvd = s.recv(from, got, x.sent, x.rcvd)
+			})
+		}
+	}
+}
+
+// spread calls send or recv for the messages of the member in a binomial tree, in which the first have members of its
+// group of bit members, a power of two, send to the others.
+func (p *Participant) spread(have, bit int, send, recv func(partner int)) {
+	for half := bit / 2; half > 0; half /= 2 {
+		partner, limit := p.Me^half, p.Me&^(2*half-1)+have
+		switch {
+		case p.Me < limit && partner >= limit:
+			send(partner)
+		case p.Me >= limit && partner < limit:
+			recv(partner)
+		}
 	}
 }

@@ -1,5 +1,7 @@
 package collective
 
+import "github.com/tracedag/tracedag/dag"
+
 // allreduceRecdoubling exchanges, in round k, partial results between members whose positions differ in bit k. If n is
 // not a power of two, the first members form pairs; the even member of each pair sends its data to the odd one, is
 // idle, and receives the result at the end.
@@ -90,6 +92,45 @@ func allreduceRabenseifner(p *Participant, s *Schedule) {
 	if paired {
 		s.send(idle, p.whole(), x.sent, x.rcvd)
 	}
+}
+
+// allreduceRabenseifnernear is allreduceRabenseifner with the nearest partners first in the reduce-scatter, and last in
+// the allgather. The parts are whole elements; the last part has the rest.
+//
+// R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
+// Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
+func allreduceRabenseifnernear(p *Participant, s *Schedule) {
+	f := fold(p.Members, 0)
+	x := newExchange(s, noStep)
+	me, active := f.number(p.Me)
+	if !active {
+		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
+		return
+	}
+	idle, paired := f.idlePartner(me)
+	if paired {
+		x.rcvd = s.combine(idle, p.whole())
+	}
+	parts := p.elements(f.power)
+	first := f.halveNear(&x, me, parts)
+	for width := 1; width < f.power; width *= 2 {
+		bit := f.power / 2 / width
+		partner, theirs := f.member(me^bit), sibling(first, width, me, bit)
+		x.round(partner, parts(first, first+width), partner, parts(theirs, theirs+width))
+		first = min(first, theirs)
+	}
+	if paired {
+		s.send(idle, p.whole(), x.sent, x.rcvd)
+	}
+}
+
+// allreduceReducethenbcast is a reduce to member 0, then a bcast from it, by the algorithms that the choice selects for
+// these collectives.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_allreduce.c (nonoverlapping).
+func allreduceReducethenbcast(p *Participant, s *Schedule) {
+	p.phase(dag.Reduce, p.Bytes, s)
+	p.phase(dag.Bcast, p.Bytes, s)
 }
 
 // allreduceDoublebinarytree reduces each half of the vector up its tree of doubleTree, and broadcasts a segment down as

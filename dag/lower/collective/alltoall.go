@@ -1,5 +1,7 @@
 package collective
 
+import "github.com/tracedag/tracedag/dag"
+
 // alltoallPairwise exchanges, in round k of n - 1, shares with the member at position me XOR k if n is a power of two;
 // otherwise it sends to me + k and receives from me - k. The share of a member for itself is not sent.
 //
@@ -72,5 +74,62 @@ func alltoallLinear(p *Participant, s *Schedule) {
 		to, from := (p.Me+k)%n, (p.Me-k+n)%n
 		s.send(to, p.share(p.Me, to))
 		s.recv(from, p.share(from, p.Me))
+	}
+}
+
+// alltoallShift is alltoallPairwise with the partners me + k and me - k for any n.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_alltoall.c (pairwise).
+func alltoallShift(p *Participant, s *Schedule) {
+	n := p.Members
+	x := newExchange(s, noStep)
+	for k := 1; k < n; k++ {
+		to, from := (p.Me+k)%n, (p.Me-k+n)%n
+		x.round(to, p.share(p.Me, to), from, p.share(from, p.Me))
+	}
+}
+
+// alltoallScattered exchanges shares with k members at a time: group g receives from the members me + g k to me + (g+1)
+// k - 1, and sends to the members me - g k to me - (g+1) k + 1, all at once; the next group follows when all of these
+// messages have arrived. The first group has the member itself, which sends its share for itself in an alltoall, but
+// not in an alltoallv.
+//
+// MPICH, src/mpi/coll/alltoall/alltoall_intra_scattered.c and src/mpi/coll/alltoallv/alltoallv_intra_scattered.c, with
+// a wait for all messages of a group.
+func alltoallScattered(p *Participant, s *Schedule) {
+	n := p.Members
+	var after []int32
+	for begin := 0; begin < n; begin += p.k {
+		group := len(s.Steps)
+		for i := begin; i < min(begin+p.k, n); i++ {
+			if from := (p.Me + i) % n; i > 0 || p.Kind == dag.Alltoall {
+				s.recv(from, p.share(from, p.Me), after...)
+			}
+		}
+		for i := begin; i < min(begin+p.k, n); i++ {
+			if to := (p.Me - i + n) % n; i > 0 || p.Kind == dag.Alltoall {
+				s.post(to, p.share(p.Me, to), after...)
+			}
+		}
+		if len(s.Steps) > group {
+			after = steps(group, len(s.Steps))
+		}
+	}
+}
+
+// alltoallOrdered is alltoallLinear in the order of the members: every member receives from the first one, from the
+// second and so on, then sends to them in that order, all at once.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_alltoallv.c (basic linear).
+func alltoallOrdered(p *Participant, s *Schedule) {
+	for from := range p.Members {
+		if from != p.Me {
+			s.recv(from, p.share(from, p.Me))
+		}
+	}
+	for to := range p.Members {
+		if to != p.Me {
+			s.post(to, p.share(p.Me, to))
+		}
 	}
 }

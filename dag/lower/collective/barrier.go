@@ -45,6 +45,48 @@ func barrierLinear(p *Participant, s *Schedule) {
 	}
 }
 
+// barrierFan is barrierLinear with concurrent messages from member 0.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_barrier.c (basic linear).
+func barrierFan(p *Participant, s *Schedule) {
+	if p.Me != 0 {
+		s.recv(0, p.whole(), s.send(0, p.whole()))
+		return
+	}
+	after := make([]int32, 0, p.Members)
+	for i := 1; i < p.Members; i++ {
+		after = append(after, s.combine(i, p.whole()))
+	}
+	for i := 1; i < p.Members; i++ {
+		s.post(i, p.whole(), after...)
+	}
+}
+
+// barrierRecdoublinghigh is barrierRecdoubling with other pairs if n is not a power of two: the last members are idle,
+// and their partners are the first.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_barrier.c (recursive doubling).
+func barrierRecdoublinghigh(p *Participant, s *Schedule) {
+	power := floorPower(p.Members)
+	if p.Me >= power {
+		partner := p.Me - power
+		x := newExchange(s, noStep)
+		x.round(partner, p.whole(), partner, p.whole())
+		return
+	}
+	x := newExchange(s, noStep)
+	idle := p.Me + power
+	if idle < p.Members {
+		x.rcvd = s.combine(idle, p.whole())
+	}
+	for bit := 1; bit < power; bit *= 2 {
+		x.reduce(p.Me^bit, p.whole(), p.Me^bit, p.whole())
+	}
+	if idle < p.Members {
+		s.send(idle, p.whole(), x.sent, x.rcvd)
+	}
+}
+
 // barrierHierarchical is reduceBinomial in each node to its first member, barrierDissemination among these, then
 // bcastBinomial in each node.
 //

@@ -32,6 +32,39 @@ func bcastKnomial(p *Participant, s *Schedule) {
 	bcastTree(p, s, knomial, p.whole())
 }
 
+// bcastKnomiallevels is bcastKnomial with concurrent messages to all children of a level of the tree.
+//
+// MVAPICH2, src/mpi/coll/bcast_osu.c (k-nomial tree).
+func bcastKnomiallevels(p *Participant, s *Schedule) {
+	bcastLevels(p, s, p.whole())
+}
+
+// bcastRelaybinomial sends from the root to member 0, then is bcastBinomial from member 0, the root included.
+//
+// A. Faraj, X. Yuan: Automatic generation and tuning of MPI collective communication routines. International
+// Conference on Supercomputing, 2005.
+func bcastRelaybinomial(p *Participant, s *Schedule) {
+	relayTree(p, s, binomial, p.whole())
+}
+
+// bcastRelaybinary sends from the root to member 0, then is bcastBinary from member 0, the root included.
+//
+// A. Faraj, X. Yuan: Automatic generation and tuning of MPI collective communication routines. International
+// Conference on Supercomputing, 2005.
+func bcastRelaybinary(p *Participant, s *Schedule) {
+	relayTree(p, s, binary, p.whole())
+}
+
+// bcastRelaychain sends from the root to member 0, then is bcastChain from member 0, the root included.
+//
+// A. Faraj, X. Yuan: Automatic generation and tuning of MPI collective communication routines. International
+// Conference on Supercomputing, 2005.
+func bcastRelaychain(p *Participant, s *Schedule) {
+	part := *p
+	part.k = 1
+	relayTree(&part, s, chain, p.whole())
+}
+
 // bcastChain sends from the root to the first member of each chain, and from every member to the next of its chain. One
 // chain with segments is the pipeline algorithm.
 //

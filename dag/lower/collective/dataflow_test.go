@@ -62,7 +62,12 @@ func variants(a *algorithm) []string {
 	}
 	switch a.parameter.name {
 	case "k":
-		all = append(all, "(k=2,segment=5)", "(k=3)", "(k=64)")
+		all = append(all, "(k=3)", "(k=64)")
+		if a.segments {
+			all = append(all, "(k=2,segment=5)")
+		}
+	case "group":
+		all = append(all, "(group=1)", "(group=7)")
 	case "chains":
 		all = append(all, "(chains=3)", "(chains=8,segment=5)", "(chains=1000)")
 	}
@@ -263,7 +268,7 @@ func (f *flow) match() error {
 		if s.Kind == dag.Recv {
 			kind, from, to = 1, peer, me
 		}
-		if peer < 0 || peer >= n || peer == me || s.Lane >= lanes {
+		if peer < 0 || peer >= n || s.Lane >= lanes {
 			return fmt.Errorf("member %d deals with member %d in lane %d", me, peer, s.Lane)
 		}
 		list := &f.unmatched[kind][(from*n+to)*lanes+int(s.Lane)]
@@ -477,7 +482,7 @@ func (f *flow) receive(number int32) (err error) {
 	s := &f.steps[number]
 	f.values = f.values[:0]
 	f.eachCell(s.partner, func(cell int32) {
-		value, e := f.value(int(f.steps[s.partner].member), s.partner, cell)
+		value, e := f.sentValue(s.partner, cell)
 		if e == nil && value == (members{}) {
 			e = fmt.Errorf("it has no byte %d", f.first[cell])
 		}
@@ -508,6 +513,24 @@ func (f *flow) receive(number int32) (err error) {
 			s.member, received)
 	}
 	return nil
+}
+
+// sentValue returns the value of a cell in the message of a send.
+func (f *flow) sentValue(number, cell int32) (members, error) {
+	s := &f.steps[number]
+	received, relayed := f.schedules[s.member].contents.relayed[s.index]
+	switch {
+	case !relayed:
+		return f.value(int(s.member), number, cell)
+	case received == ownData:
+		return only(int(s.member)), nil
+	}
+	for i := f.lists[int(s.member)*f.cells+int(cell)]; i >= 0; i = f.entry[i].more {
+		if e := &f.entry[i]; e.step == int32(f.base[s.member])+received && f.precedes(e.step, number) {
+			return e.value, nil
+		}
+	}
+	return members{}, nil
 }
 
 // value returns the value of a cell at a member before a step, or at the end if number is -1.

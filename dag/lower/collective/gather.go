@@ -31,3 +31,30 @@ func gatherLinear(p *Participant, s *Schedule) {
 		}
 	}
 }
+
+// gatherNonblocking is gatherLinear with non-blocking sends.
+//
+// Open MPI, ompi/mca/coll/libnbc/nbc_igatherv.c.
+func gatherNonblocking(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.post(p.Root, p.block(p.Me))
+		return
+	}
+	gatherLinear(p, s)
+}
+
+// gatherSequential is gatherLinear with one receive of the root after the other.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_gather.c (basic linear).
+func gatherSequential(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		gatherLinear(p, s)
+		return
+	}
+	last := noStep
+	for i := range p.Members {
+		if i != p.Root {
+			last = s.recv(i, p.block(i), last)
+		}
+	}
+}

@@ -53,3 +53,30 @@ func (f folded) halve(x *exchange, me int, data func(first, last int) span, abso
 		}
 	}
 }
+
+// halveNear is halve from the lowest bit to the highest: nearest partners first. It returns the part that the member
+// with number me has at the end, whose number is me with its bits in reverse order.
+func (f folded) halveNear(x *exchange, me int, data func(first, last int) span) int {
+	first, last := 0, f.power
+	for bit := 1; bit < f.power; bit *= 2 {
+		partner, middle := f.member(me^bit), (first+last)/2
+		low, high := data(first, middle), data(middle, last)
+		if me&bit == 0 {
+			x.reduce(partner, high, partner, low)
+			last = middle
+		} else {
+			x.reduce(partner, low, partner, high)
+			first = middle
+		}
+	}
+	return first
+}
+
+// sibling returns the first part of the partner's range in the reverse of the round of halveNear with the given bit,
+// in which the member has width parts.
+func sibling(first, width, me, bit int) int {
+	if me&bit == 0 {
+		return first + width
+	}
+	return first - width
+}

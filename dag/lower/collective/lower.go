@@ -177,6 +177,7 @@ func (l *lowering) place(rank int, r *dag.Rank) (extent, error) {
 		}
 		if p.join {
 			deps += p.exits
+			startDeps += p.posted
 		}
 		if ops > maxOps {
 			return extent{}, fmt.Errorf("rank %d: more than %d ops", rank, maxOps)
@@ -198,6 +199,7 @@ func resize(s []int32, n int) []int32 {
 type plan struct {
 	fork, join            bool
 	steps, entries, exits int
+	posted                int // non-blocking sends, whose start the marker after the messages waits for
 }
 
 func (p *plan) ops() int {
@@ -214,6 +216,7 @@ func (p *plan) ops() int {
 // plan computes the schedule of a member's part in a collective.
 func (l *lowering) plan(m *member) (plan, error) {
 	l.participant = m.participant()
+	l.participant.choice = l.choice
 	l.schedule.Reset()
 	inst := &m.comm.instances[m.k]
 	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.participant,
@@ -224,7 +227,12 @@ func (l *lowering) plan(m *member) (plan, error) {
 	p.entries, p.exits = l.schedule.ends()
 	waits := m.r.Deps.Count(m.op) + m.r.StartDeps.Count(m.op)
 	p.fork = p.entries == 0 || p.entries > 1 && waits > 1
-	p.join = p.exits > 1
+	for i := range l.schedule.Steps {
+		if l.schedule.Steps[i].NonBlocking {
+			p.posted++
+		}
+	}
+	p.join = p.exits > 1 || p.posted > 0
 	return p, nil
 }
 
@@ -268,6 +276,9 @@ func (l *lowering) writeMessages(m *member) error {
 		for k := range l.schedule.Steps {
 			if !l.schedule.Steps[k].Awaited {
 				t.require(begin + int32(k))
+			}
+			if l.schedule.Steps[k].NonBlocking {
+				t.requireStart(begin + int32(k))
 			}
 		}
 	}

@@ -18,6 +18,8 @@ type Participant struct {
 	starts []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
 	nodes  *nodeMap // nodes of the members; nil: each member has a node of its own
 
+	choice *Choice // selects the algorithms of the phases of a composed collective; nil: the table "default"
+
 	// Parameters of the algorithm.
 	k           int   // radix of a tree, or number of chains
 	segmentSize int64 // largest message in bytes; 0: no segmentation
@@ -118,6 +120,36 @@ func (p *Participant) segment(x span, i int) span {
 	before := int64(i) * p.segmentSize
 	return span{x.from + before, min(p.segmentSize, x.bytes-before)}
 }
+
+// elements returns a function that returns parts first to last-1 of the vector, which is divided into n parts of whole
+// elements of 8 bytes; the last part has the rest as well. A vector that is no multiple of 8 bytes is divided into
+// bytes.
+func (p *Participant) elements(n int) func(first, last int) span {
+	element := int64(8)
+	if p.Bytes%element != 0 {
+		element = 1
+	}
+	part := p.Bytes / element / int64(n) * element
+	return func(first, last int) span {
+		from, end := int64(first)*part, int64(last)*part
+		if last == n {
+			end = p.Bytes
+		}
+		return span{from, end - from}
+	}
+}
+
+// phase appends a collective of all members by the algorithm that the choice selects, as a stage of a composed one.
+// Root is member 0, and bytes is the size of the instance.
+func (p *Participant) phase(kind dag.Subkind, bytes int64, s *Schedule) {
+	part := *p
+	part.Kind, part.Bytes, part.Root, part.starts = kind, bytes, 0, nil
+	chosen := p.choice.find(kind, bytes, p.Members)
+	part.k, part.segmentSize = chosen.k, chosen.segment
+	s.stage(samePosition, func() { chosen.algorithm.plan(&part, s) })
+}
+
+func samePosition(position int32) int32 { return position }
 
 // floorPower returns the largest power of two <= n, for n >= 1.
 func floorPower(n int) int {

@@ -82,6 +82,93 @@ func reduceRabenseifner(p *Participant, s *Schedule) {
 	}
 }
 
+// reduceRabenseifnernear is reduceRabenseifner with the nearest partners first in the reduce-scatter, and last in the
+// gather. Members are not counted from the root: if n is not a power of two and the root is idle, it receives the part
+// of member 0 and takes its place in the gather.
+//
+// R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
+// Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
+func reduceRabenseifnernear(p *Participant, s *Schedule) {
+	f := fold(p.Members, 1)
+	x := newExchange(s, noStep)
+	parts := p.elements(f.power)
+	me, active := f.number(p.Me)
+	root, rootActive := f.number(p.Root)
+	if !rootActive {
+		root = 0
+	}
+	first := 0
+	switch {
+	case active:
+		if idle, paired := f.idlePartner(me); paired {
+			x.rcvd = s.combine(idle, p.whole())
+		}
+		first = f.halveNear(&x, me, parts)
+		if me == 0 && !rootActive {
+			s.send(p.Root, parts(0, 1), x.sent, x.rcvd)
+			return
+		}
+	default:
+		x.rcvd = s.send(f.member(me), p.whole())
+		if p.Me != p.Root {
+			return
+		}
+		x.rcvd = s.recv(0, parts(0, 1), x.rcvd)
+		me = 0
+	}
+	for width := 1; width < f.power; width *= 2 {
+		bit := f.power / 2 / width
+		partner := f.member(me ^ bit)
+		if me^bit == 0 && !rootActive {
+			partner = p.Root
+		}
+		if me&bit != root&bit {
+			s.send(partner, parts(first, first+width), x.sent, x.rcvd)
+			return
+		}
+		theirs := sibling(first, width, me, bit)
+		x.rcvd = s.recv(partner, parts(theirs, theirs+width), x.sent, x.rcvd)
+		x.sent, first = noStep, min(first, theirs)
+	}
+}
+
+// reduceBinaryinterleaved is reduceBinary with another numbering of the tree, binaryInterleaved.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_reduce.c (binary tree).
+func reduceBinaryinterleaved(p *Participant, s *Schedule) {
+	reduceTree(p, s, binaryInterleaved, p.whole())
+}
+
+// reduceBinomialtuned is reduceBinomial. Vectors of 2 KiB and more are split into segments of 1 KiB if n exceeds
+// 0.6016 per KiB plus 1.3496, except those below 20 KiB on less than 8 members.
+//
+// Open MPI 4.0, ompi/mca/coll/tuned/coll_tuned_decision_fixed.c.
+func reduceBinomialtuned(p *Participant, s *Schedule) {
+	const slope, base = 0.6016 / 1024, 1.3496
+	part := *p
+	if (p.Members >= 8 || p.Bytes >= 20480) && p.Bytes >= 2048 && float64(p.Members) > slope*float64(p.Bytes)+base {
+		part.segmentSize = 1024
+	}
+	reduceTree(&part, s, binomial, p.whole())
+}
+
+// reduceSequential sends every member's data to the root, which receives from one member after the other, the last one
+// first.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_reduce.c (basic linear).
+func reduceSequential(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.send(p.Root, p.whole())
+		return
+	}
+	last := noStep
+	for i := p.Members - 1; i >= 0; i-- {
+		if i != p.Root {
+			last = s.combine(i, p.whole(), last)
+		}
+	}
+}
+
 // reduceDoublebinarytree reduces each half of the vector up its tree of doubleTree.
 //
 // P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel

@@ -73,3 +73,51 @@ func reducescatterReducescatterv(p *Participant, s *Schedule) {
 		s.send(i, p.block(i), reduced)
 	}
 }
+
+// reducescatterLinear is reduceLinear to member 0, then scatterLinear from it, with non-blocking sends.
+//
+// Open MPI, ompi/mca/coll/basic/coll_basic_reduce_scatter.c, with linear phases.
+func reducescatterLinear(p *Participant, s *Schedule) {
+	whole := p.blocks(0, p.Members)
+	if p.Me != 0 {
+		s.recv(0, p.block(p.Me), s.post(0, whole))
+		return
+	}
+	var reduced []int32
+	for i := 1; i < p.Members; i++ {
+		reduced = append(reduced, s.combine(i, whole))
+	}
+	for i := 1; i < p.Members; i++ {
+		s.post(i, p.block(i), reduced...)
+	}
+}
+
+// reducescatterRecdoubling exchanges, in round k, partial results of all blocks but those of the 2^k members around the
+// sender between members whose positions differ in bit k. If n is not a power of two, members without a partner get the
+// data of a round from those of their group that have one, down a binomial tree.
+//
+// R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
+// Journal of High Performance Computing Applications 19(1), 2005, under "Reduce-Scatter" (noncommutative operations).
+func reducescatterRecdoubling(p *Participant, s *Schedule) {
+	n := p.Members
+	x := newExchange(s, noStep)
+	except := func(group, size int) span { // the blocks of all members but those of the group
+		end := min(group+size, n)
+		return p.blocks(end%n, n-(end-group))
+	}
+	for bit := 1; bit < n; bit *= 2 {
+		partner, mine, theirs := p.Me^bit, p.Me&^(bit-1), (p.Me^bit)&^(bit-1)
+		if partner < n {
+			x.reduce(partner, except(mine, bit), partner, except(theirs, bit))
+		}
+		if theirs < n && theirs+bit > n {
+			data := except(theirs, bit)
+			p.spread(n-theirs, bit, func(to int) {
+				x.sent = s.send(to, data, x.sent, x.rcvd)
+				s.setRelayed(x.sent, x.rcvd)
+			}, func(from int) {
+				x.rcvd = s.combine(from, data, x.sent, x.rcvd)
+			})
+		}
+	}
+}

@@ -33,3 +33,30 @@ func scanLinear(p *Participant, s *Schedule) {
 		s.send(p.Me+1, p.whole(), rcvd)
 	}
 }
+
+// scanOrdered sends the member's data to all later members, and receives that of all earlier ones, all at once.
+//
+// SimGrid, src/smpi/colls/smpi_coll.cpp. The inclusive and the exclusive scan send the same messages.
+func scanOrdered(p *Participant, s *Schedule) {
+	for from := range p.Me {
+		s.add(dag.Recv, from, p.whole(), reducePrefix, nil)
+	}
+	for to := p.Me + 1; to < p.Members; to++ {
+		i := s.post(to, p.whole())
+		s.setRelayed(i, ownData)
+	}
+}
+
+// scanSequential is scanOrdered with one receive after the other.
+//
+// SimGrid, src/smpi/colls/smpi_coll.cpp, for operations that do not commute and in replays.
+func scanSequential(p *Participant, s *Schedule) {
+	for to := p.Me + 1; to < p.Members; to++ {
+		i := s.post(to, p.whole())
+		s.setRelayed(i, ownData)
+	}
+	last := noStep
+	for from := range p.Me {
+		last = s.add(dag.Recv, from, p.whole(), reducePrefix, []int32{last})
+	}
+}

@@ -34,3 +34,51 @@ func scatterLinear(p *Participant, s *Schedule) {
 		}
 	}
 }
+
+// scatterBinomialascending is scatterBinomial with the sends in ascending order of subtree size.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_scatter.c (binomial tree).
+func scatterBinomialascending(p *Participant, s *Schedule) {
+	v, last := p.relative(), noStep
+	subtree := p.Members
+	if v > 0 {
+		subtree = v & -v
+		last = s.recv(p.absolute(v-subtree), p.blocks(p.absolute(v), min(subtree, p.Members-v)))
+	}
+	for bit := 1; bit < subtree; bit *= 2 {
+		if child := v + bit; child < p.Members {
+			last = s.send(p.absolute(child), p.blocks(p.absolute(child), min(bit, p.Members-child)), last)
+		}
+	}
+}
+
+// scatterNonblocking is scatterLinear with non-blocking sends.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_scatter.c (linear, non-blocking).
+func scatterNonblocking(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		scatterLinear(p, s)
+		return
+	}
+	for i := range p.Members {
+		if i != p.Root {
+			s.post(i, p.block(i))
+		}
+	}
+}
+
+// scatterSequential is scatterLinear with one send of the root after the other.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_scatter.c (basic linear).
+func scatterSequential(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		scatterLinear(p, s)
+		return
+	}
+	last := noStep
+	for i := range p.Members {
+		if i != p.Root {
+			last = s.send(i, p.block(i), last)
+		}
+	}
+}

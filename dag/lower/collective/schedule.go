@@ -25,11 +25,13 @@ type Schedule struct {
 // Step is one message of a schedule, a [dag.Send] or a [dag.Recv].
 type Step struct {
 	Kind    dag.Kind
-	Awaited bool   // a later step waits for this one; the others are the last steps of the schedule
-	Lane    uint8  // 0..lanes-1; messages of different lanes never match
-	Peer    int32  // position of the partner
-	Bytes   int64  // message size
-	end     uint32 // end of the step's dependencies in Schedule.after
+	Awaited bool // a later step waits for this one; the others are the last steps of the schedule
+	// the member may go on after the start of the send; matters only to protocols with other costs of such sends
+	NonBlocking bool
+	Lane        uint8  // 0..lanes-1; messages of different lanes never match
+	Peer        int32  // position of the partner
+	Bytes       int64  // message size
+	end         uint32 // end of the step's dependencies in Schedule.after
 }
 
 // span is a range of bytes of the data of a collective, which wraps around after the last byte. The data is the vector,
@@ -42,7 +44,12 @@ type contents struct {
 	spans  []span
 	held   [][]span // data of each step, in spans
 	onRecv []onRecv // of each step; overwrite for sends
+	// by send whose message has not the member's present data: the receive of the data, or ownData
+	relayed map[int32]int32
 }
+
+// ownData, in place of a receive, is the data with which a member enters the collective.
+const ownData int32 = -1
 
 // onRecv is the use of received data.
 type onRecv uint8
@@ -59,6 +66,7 @@ func (s *Schedule) Reset() {
 	if s.contents != nil {
 		c := s.contents
 		c.spans, c.held, c.onRecv = c.spans[:0], c.held[:0], c.onRecv[:0]
+		clear(c.relayed)
 	}
 }
 
@@ -92,6 +100,13 @@ func (s *Schedule) ends() (entries, exits int) {
 // Send appends a send to position to, which waits for the steps after, and returns its number.
 func (s *Schedule) Send(to int, bytes int64, after ...int32) int32 {
 	return s.add(dag.Send, to, span{0, bytes}, overwrite, after)
+}
+
+// post appends a non-blocking send of the data x.
+func (s *Schedule) post(to int, x span, after ...int32) int32 {
+	i := s.add(dag.Send, to, x, overwrite, after)
+	s.Steps[i].NonBlocking = true
+	return i
 }
 
 // Recv appends a receive from position from, which waits for the steps after, and returns its number.
@@ -146,6 +161,16 @@ func (s *Schedule) setContents(step int32, each func(add func(span))) {
 		c, begin := s.contents, len(s.contents.spans)
 		each(func(x span) { c.spans = append(c.spans, x) })
 		c.held[step] = c.spans[begin:]
+	}
+}
+
+// setRelayed records that the message of a step is the data of a receive as it arrived, or ownData.
+func (s *Schedule) setRelayed(step, received int32) {
+	if s.contents != nil {
+		if s.contents.relayed == nil {
+			s.contents.relayed = map[int32]int32{}
+		}
+		s.contents.relayed[step] = received
 	}
 }
 

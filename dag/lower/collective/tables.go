@@ -16,6 +16,8 @@ var tables = [...]*table{
 	{name: "default", text: defaults},
 	{name: "mpich", text: mpich},
 	{name: "openmpi", text: openMPI},
+	{name: "smpi-mpich", text: smpiMPICH},
+	{name: "smpi-ompi", text: smpiOMPI},
 }
 
 func init() {

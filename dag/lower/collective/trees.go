@@ -37,6 +37,20 @@ func kary(v, n, k int, children []int32) (int, []int32) {
 	return (v - 1) / k, children
 }
 
+// binaryInterleaved is a binary tree numbered level by level, in which the children of member v of level l, whose first
+// member is 2^l - 1, are v + 2^l and v + 2^(l+1).
+func binaryInterleaved(v, n, _ int, children []int32) (int, []int32) {
+	level := floorPower(v + 1)
+	for child := v + level; child <= v+2*level && child < n; child += level {
+		children = append(children, int32(child))
+	}
+	parent := v - level/2
+	if parent >= level-1 {
+		parent -= level / 2
+	}
+	return parent, children
+}
+
 // chain is k chains of consecutive members. Their lengths differ by at most one; the longer chains come first. The
 // first member of each chain is a child of the root.
 func chain(v, n, k int, children []int32) (int, []int32) {
@@ -115,6 +129,66 @@ func (t *treeNode) reduce(x span) int32 {
 // bcastTree appends a broadcast of x in a tree, segment by segment.
 func bcastTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	t := newTreeNode(p, s, shape)
+	for i := range p.segments(x) {
+		t.bcast(p.segment(x, i), noStep)
+	}
+}
+
+// bcastLevels appends a broadcast of x in the k-nomial tree: the messages to the children of one level are concurrent,
+// and the next level follows when they have been sent.
+func bcastLevels(p *Participant, s *Schedule, x span) {
+	v, n, unit := p.relative(), p.Members, 1
+	rcvd := noStep
+	for unit < n && v/unit%p.k == 0 {
+		unit *= p.k
+	}
+	if v > 0 {
+		rcvd = s.recv(p.absolute(v-v/unit%p.k*unit), x)
+	}
+	begin := rcvd
+	for unit /= p.k; unit > 0; unit /= p.k {
+		from, until := begin, len(s.Steps)
+		for child := v + unit; child < min(n, v+p.k*unit); child += unit {
+			if from == rcvd {
+				s.post(p.absolute(child), x, rcvd)
+			} else {
+				s.post(p.absolute(child), x, steps(int(from), until)...)
+			}
+		}
+		if len(s.Steps) > until {
+			begin = int32(until)
+		}
+	}
+}
+
+// steps returns the numbers of the steps first to last-1.
+func steps(first, last int) (numbers []int32) {
+	for i := first; i < last; i++ {
+		numbers = append(numbers, int32(i))
+	}
+	return numbers
+}
+
+// relay makes member 0 the root of a broadcast: it receives x from the root, unless it is the root. It returns the last
+// step, and the participant in the broadcast from member 0.
+func relay(p *Participant, s *Schedule, x span) (from0 Participant, last int32) {
+	from0, last = *p, noStep
+	from0.Root = 0
+	switch {
+	case p.Root == 0:
+	case p.Me == p.Root:
+		last = s.send(0, x)
+	case p.Me == 0:
+		last = s.recv(p.Root, x)
+	}
+	return from0, last
+}
+
+// relayTree appends a broadcast of x in a tree from member 0, after a message from the root to member 0.
+func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
+	from0, last := relay(p, s, x)
+	t := newTreeNode(&from0, s, shape)
+	t.sent, t.rcvd = last, last
 	for i := range p.segments(x) {
 		t.bcast(p.segment(x, i), noStep)
 	}
