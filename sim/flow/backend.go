@@ -12,7 +12,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -84,10 +83,7 @@ func (b *backend) Params() param.Set {
 		names[i] = models[i].name
 	}
 	set := param.Set{
-		param.String(&b.topology, "topology",
-			"network: specification such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
-				".topo file, link list or platform of SimGrid (.xml)").
-			Placeholder("network").Offer(topology.Completions()...),
+		topology.Param(&b.topology),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
 		param.Strings(&b.failTexts, "fail",
@@ -170,7 +166,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			}
 		}
 	}
-	if b.network, b.platform = nil, nil; strings.EqualFold(filepath.Ext(b.topology), ".xml") {
+	if b.network, b.platform = nil, nil; topology.IsPlatform(b.topology) {
 		b.platform, err = platform.Load(b.topology)
 		if err == nil {
 			err = b.configure(env)

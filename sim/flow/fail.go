@@ -4,13 +4,11 @@ package flow
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
-	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -41,8 +39,10 @@ func changes(failures []topology.Failure) (list []change) {
 // parseFailures parses the failures.
 func (b *backend) parseFailures() error {
 	b.failures = nil
-	find := func(name string) ([]int, error) { return linkOf(b.platform, name) }
-	if b.platform == nil {
+	var find func(name string) ([]int, error)
+	if b.platform != nil {
+		find = b.platform.LinkByName
+	} else {
 		find = b.network.LinkByName
 	}
 	for _, text := range b.failTexts {
@@ -53,20 +53,6 @@ func (b *backend) parseFailures() error {
 		b.failures = append(b.failures, f)
 	}
 	return nil
-}
-
-// linkOf returns the link of a platform with a name, or both directions of one.
-func linkOf(p *platform.Platform, name string) (links []int, err error) {
-	for i := range p.Links {
-		switch p.Links[i].Name {
-		case name, name + "_UP", name + "_DOWN":
-			links = append(links, i)
-		}
-	}
-	if links == nil {
-		return nil, fmt.Errorf("expected the id of a link of the platform, found %q", name)
-	}
-	return links, nil
 }
 
 // nextChange returns the time of the next change, or math.MaxUint64.

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
+	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -49,7 +50,8 @@ type backend struct {
 	bins                  measure.Bins
 	from, until           dag.Time // starts of the flows in distributions
 
-	network  *topology.Network
+	network  *topology.Network // nil: platform
+	platform *platform.Platform
 	paths    Paths
 	failures []Failure
 }
@@ -89,20 +91,32 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			}
 		}
 	}
-	if b.network, err = topology.Load(b.topology); err != nil {
+	var find func(name string) ([]int, error)
+	if b.network, b.platform = nil, nil; topology.IsPlatform(b.topology) {
+		if b.platform, err = platform.Load(b.topology); err == nil {
+			find = b.platform.LinkByName
+		}
+	} else if b.network, err = topology.Load(b.topology); err == nil {
+		find = b.network.LinkByName
+	}
+	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
 	if err := b.checkParams(env); err != nil {
 		return err
 	}
 	for _, text := range b.failTexts {
-		failure, err := topology.ParseFailure(text, b.network.LinkByName)
+		failure, err := topology.ParseFailure(text, find)
 		if err != nil {
 			return &param.Error{Name: "fail", Err: err}
 		}
 		b.failures = append(b.failures, failure)
 	}
 	if b.pathsFile != "" {
+		if b.platform != nil {
+			return param.Errorf("paths", "expected a network with several paths, found a platform of SimGrid, whose "+
+				"file has the routes")
+		}
 		if b.paths, err = readPaths(b.pathsFile); err != nil {
 			return err
 		}
@@ -162,7 +176,13 @@ func (b *backend) place(ranks int, nodes []int32, shared bool) (Placement, error
 	if shared && !b.placed {
 		by = topology.NodePlacement
 	}
-	hosts, err := b.network.Place(&by, ranks, b.nics, b.params.Seed, nodes)
+	var hosts []uint32
+	var err error
+	if b.platform != nil {
+		hosts, err = by.Place(ranks, len(b.platform.Hosts), b.nics, b.params.Seed, nodes)
+	} else {
+		hosts, err = b.network.Place(&by, ranks, b.nics, b.params.Seed, nodes)
+	}
 	return Placement{Hosts: hosts, NICs: b.nics}, err
 }
 
@@ -232,7 +252,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: b.params.values()}
 	options := Options{
 		Context: o.Context,
-		Network: b.network, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
+		Network: b.network, Platform: b.platform, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
 		Warn: c.warn, Given: c.env.IsGiven, From: b.from, Until: b.until, Bins: b.bins, labels: c.labels,
 		Path: o.Path != nil && c.rules != CompatATLAHS, figures: o.Figures,
@@ -247,6 +267,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		}
 		defer files.close()
 		options.OnSample = files.sampled()
+		options.named = func(names []string) { files.names = names }
 	}
 	result, report, err := c.replay.Run(options)
 	if err != nil {
@@ -255,13 +276,17 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := files.write(report); err != nil {
 		return failed, err
 	}
-	result.Topology = b.network.Describe(b.topology)
+	if b.platform != nil {
+		result.Topology = b.platform.Describe()
+	} else {
+		result.Topology = b.network.Describe(b.topology)
+	}
 	result.Topology.Placement, result.Topology.Failures = b.placement.String(), b.failTexts
 	if len(b.failTexts) > 0 {
 		result.Params = append(result.Params, sim.Value{Name: "fail", Value: b.failTexts})
 	}
 	addSections(result, report, b.maxFlows, c.env.IsGiven("fct-bins"))
-	if o.Figures {
+	if o.Figures && b.network != nil {
 		result.Add(sim.Section{Key: "network", Value: topology.NewFigure(b.network, report.traffic(b.network)),
 			At: sim.Detail})
 	}
@@ -298,7 +323,6 @@ func (f *outputFiles) create(b *backend, env *sim.Env) error {
 		*file.out = out
 	}
 	if f.samples != nil {
-		f.names = b.network.PortNames()
 		io.WriteString(f.samples, "time_ps,port,data_bytes,control_bytes\n")
 	}
 	return nil

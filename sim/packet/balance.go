@@ -106,6 +106,10 @@ func newBalance(policy Balance, entropies uint32, seed int64, switches int, gap 
 // open initializes the labels of a flow.
 func (b *loadBalancer) open(n *network, f uint32) {
 	fl := &n.flows[f]
+	if n.given != nil {
+		fl.labels[0].fixed, fl.labels[1].fixed = n.given.Number(fl.src, fl.dst), n.given.Number(fl.dst, fl.src)
+		return
+	}
 	random := sim.NewRandom(b.seed, forFlow, uint64(fl.id))
 	for end := range fl.labels {
 		l := &fl.labels[end]
@@ -134,6 +138,9 @@ func (b *loadBalancer) open(n *network, f uint32) {
 
 // label sets the path or the hash of a packet that leaves its host.
 func (b *loadBalancer) label(n *network, pk *packet) {
+	if n.given != nil {
+		return
+	}
 	fl := &n.flows[pk.flow]
 	l := &fl.labels[0]
 	if pk.dst == fl.src {

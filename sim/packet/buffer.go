@@ -55,7 +55,7 @@ func (n *network) shareBuffers(t *topology.Network, d discipline, p *Params, byD
 	n.bufferShare, n.buffers = p.BufferShare, make([]sharedBuffer, t.Switches)
 	ports := t.Ports()
 	for i, port := range ports {
-		if n.ports[i].host == none {
+		if n.ports[i].host == none && n.exists(i) {
 			n.buffers[int(port.From)-t.Hosts].size += uint64(float64(n.linkRate(uint32(i))) / 1e9 * bufferPerGbps)
 		}
 	}

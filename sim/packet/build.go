@@ -96,7 +96,7 @@ func newNetwork(o *Options) (*network, error) {
 		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS + p.HeaderSize), headerSize: uint32(p.HeaderSize),
 		controlSize: uint32(p.ControlSize),
 		freePacket:  none, freeFlow: none,
-		topology: t, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
+		topology: t, given: t.Given, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
 	}
 	d, err := p.discipline(m)
 	if err != nil {
@@ -110,7 +110,7 @@ func newNetwork(o *Options) (*network, error) {
 		p.ControlRatio = n.quirks.controlTurns
 	}
 	n.buildPorts(t, m, d, p)
-	n.large = len(n.ports) >= largeNetwork
+	n.large = len(n.ports) >= largeNetwork && n.given == nil
 	n.reference = n.referencePath()
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
 		p.Queue = n.losslessCapacity(p, t.Switches, uint64(n.fullSize))
@@ -223,6 +223,10 @@ func (n *network) buildPorts(t *topology.Network, m *Transport, d discipline, p 
 			pt.twoQueues = true
 		}
 		pt.direct = !n.quirks.stagedEvents && pt.latency > 0
+		if n.given != nil {
+			pt.virtual = n.given.Virtual(from.Link)
+			pt.direct = pt.direct && !pt.virtual
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -250,6 +251,10 @@ func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
 		return matrix{}, nil // another format
 	}
 	m := matrix{is: true}
+	if n == nil && len(known.Failures) > 0 {
+		return m, errors.New("the connection matrix has failed links of a fat tree; expected a fat tree as --topology, " +
+			"found a platform of SimGrid")
+	}
 	for _, line := range known.Failures {
 		failure, err := attr.ParseLinkFailure(line)
 		if err != nil {

@@ -4,7 +4,9 @@ package packet
 
 import (
 	"context"
+	"iter"
 	"math"
+	"slices"
 
 	"github.com/tracedag/tracedag/sim"
 	simevent "github.com/tracedag/tracedag/sim/event"
@@ -42,6 +44,7 @@ type network struct {
 	ends      *topology.Ends
 	switches  []switchDelay
 	topology  *topology.Network
+	given     *topology.Given  // nil: switches select among shortest paths
 	routes    *topology.Routes // current routes
 	intact    *topology.Routes // routes without failures
 	hosts     uint32
@@ -195,6 +198,10 @@ func (n *network) arrive(p uint32) {
 
 // forward queues a packet at an output port of a switch.
 func (n *network) forward(sw, p uint32) {
+	if n.given != nil {
+		n.follow(p)
+		return
+	}
 	pk := &n.packets[p]
 	if n.pfc != nil && !n.quirks.pfcCountsAtArrival {
 		n.pfc.enter(n, pk.port, pk.size)
@@ -244,7 +251,7 @@ func (n *network) leaveSwitch(sw uint32) {
 // unloadedLatency returns the time of a packet from one host to another in an idle network, in picoseconds.
 func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	t := uint64(0)
-	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
+	for i := range n.along(n.routes, from, to) {
 		t += n.ports[i].byteTime().of(uint64(size)) + n.ports[i].latency
 	}
 	return t
@@ -252,19 +259,25 @@ func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 
 // hopCount returns the number of links from one host to another.
 func (n *network) hopCount(from, to uint32) (links int) {
-	for i := n.routes.NIC(from); i != none; i = n.nextPort(i, to) {
+	for range n.along(n.routes, from, to) {
 		links++
 	}
 	return links
 }
 
-// nextPort returns the port after port i on the first path to a host, or none at its end.
-func (n *network) nextPort(i, to uint32) uint32 {
-	return n.nextPortOver(n.routes, i, to)
+// along returns the ports on the first of some routes from one host to another, up to the last before a missing link.
+func (n *network) along(r *topology.Routes, from, to uint32) iter.Seq[uint32] {
+	if n.given != nil {
+		return slices.Values(n.given.Route(n.given.Number(from, to)))
+	}
+	return func(yield func(uint32) bool) {
+		for i := r.NIC(from); i != none && yield(i); i = n.nextPort(r, i, to) {
+		}
+	}
 }
 
-// nextPortOver is nextPort on the given routes.
-func (n *network) nextPortOver(r *topology.Routes, i, to uint32) uint32 {
+// nextPort returns the port after port i on the first of some routes to a host, or none at its end.
+func (n *network) nextPort(r *topology.Routes, i, to uint32) uint32 {
 	pt, edge := &n.ports[i], r.Edge(to)
 	switch {
 	case pt.toHost:

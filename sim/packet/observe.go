@@ -53,8 +53,7 @@ func (o *observation) failure(t uint64, net *topology.Network, f *Failure, ends 
 		if i > 0 {
 			text.WriteString(", ")
 		}
-		link := &net.Links[l]
-		text.WriteString(net.Name(link.A) + "-" + net.Name(link.B))
+		text.WriteString(net.LinkName(l))
 	}
 	switch {
 	case ends:

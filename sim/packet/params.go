@@ -466,10 +466,7 @@ func (b *backend) Params() param.Set {
 	set := param.Set{
 		compat.Hidden(),
 		transport,
-		param.String(&b.topology, "topology",
-			"network: specification such as fattree:k=8,rate=200Gbps or leafspine:hosts=128,tor=16,spines=16, "+
-				".topo file or link list").
-			Placeholder("network").Offer(topology.Completions()...),
+		topology.Param(&b.topology),
 		param.Choice(&b.coupling, "coupling", "message model: own (MPI rules), htsim (lists of flows) or atlahs (GOAL)",
 			"own", "htsim", "atlahs").Default("as --compat"),
 		topology.PlacementParam(&b.placement),

@@ -111,7 +111,7 @@ func (n *network) losslessCapacity(p *Params, switches int, full uint64) int64 {
 	most := float64(full)
 	for i := range n.ports {
 		pt := &n.ports[i]
-		if pt.toHost {
+		if pt.toHost || !n.exists(i) {
 			continue
 		}
 		// Bytes on the wire and in the switch at the time of the pause, bytes sent until it takes effect, the packet

@@ -70,8 +70,10 @@ type port struct {
 	pausedAt, pausedTime uint64 // start of the current pause, and total pause time before it
 	pausesSent           uint32 // pauses sent over this port for traffic over the opposite one
 	pausesReceived       uint32
-	markHeaders          bool // trimming: mark headers of trimmed packets too
-	_                    [31]byte
+	markHeaders          bool   // trimming: mark headers of trimmed packets too
+	virtual              bool   // NIC: the first link of the route sends the packet at the same time
+	handed               uint32 // virtual, with fairFlows: flow of the data packet in service, or none
+	_                    [24]byte
 }
 
 // alwaysMark is the marking probability 1.
@@ -157,6 +159,9 @@ func (n *network) serve(i uint32, pt *port, p uint32, queue int) {
 	if !pt.direct {
 		pt.pending = true
 		n.at(pt.busyUntil, serviceEnd, i)
+		if pt.virtual {
+			n.handOver(i, pt, p)
+		}
 		return
 	}
 	pk.port = i
@@ -207,14 +212,16 @@ func (n *network) endService(i uint32) {
 		}
 		n.pfc.leave(n, pt.servingFrom, pt.servingSize)
 	case fairFlows:
-		if pk := &n.packets[p]; pk.kind == data {
+		if pt.virtual {
+			leaves = pt.handed
+		} else if pk := &n.packets[p]; pk.kind == data {
 			leaves = pk.flow
 		}
 	}
 	if n.telemetry != nil && n.quirks.telemetryAtServiceEnd {
 		n.telemetry.record(n, i, p, queued)
 	}
-	if !pt.direct {
+	if !pt.direct && !pt.virtual {
 		n.startWire(i, pt, p)
 	}
 	if !pt.paused && pt.serving == none {
@@ -222,6 +229,9 @@ func (n *network) endService(i uint32) {
 	}
 	if leaves != none {
 		n.transport.packetSent(leaves)
+		if pt.virtual {
+			n.release(leaves)
+		}
 	}
 }
 

@@ -35,10 +35,9 @@ func (n *network) path(from, to uint32) pathInfo {
 // pathOver returns the properties of the first of the given routes between two hosts.
 func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 	rate := uint64(1) << 63
-	for i := r.NIC(from); ; i = n.nextPortOver(r, i, to) {
-		if i == none {
-			return pathInfo{}
-		}
+	last := none
+	for i := range n.along(r, from, to) {
+		last = i
 		pt := &n.ports[i]
 		rate = min(rate, n.linkRate(i))
 		p.roundTrip += pt.byteTime().of(uint64(n.fullSize)) + pt.latency
@@ -49,19 +48,18 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 				p.lastControlDrain = pt.drain(controlQueue)
 			}
 		}
-		if pt.toHost {
-			break
-		}
 	}
-	for i := r.NIC(to); ; i = n.nextPortOver(r, i, from) {
-		if i == none {
-			return pathInfo{}
-		}
+	if !n.complete(last) {
+		return pathInfo{}
+	}
+	last = none
+	for i := range n.along(r, to, from) {
+		last = i
 		pt := &n.ports[i]
 		p.roundTrip += pt.byteTime().of(uint64(n.controlSize)) + pt.latency
-		if pt.toHost {
-			break
-		}
+	}
+	if !n.complete(last) {
+		return pathInfo{}
 	}
 	p.rate = rate
 	return p
@@ -74,6 +72,11 @@ func (pt *port) drain(queue int) uint64 {
 
 // maxDrain limits the time of a full queue, in picoseconds.
 const maxDrain = 1e15
+
+// complete reports whether a path whose last port is i ends at a host. Given routes always do.
+func (n *network) complete(i uint32) bool {
+	return i != none && (n.given != nil || n.ports[i].toHost)
+}
 
 // linkRate returns the rate of a port in bit/s, without failures.
 func (n *network) linkRate(i uint32) uint64 {
@@ -97,6 +100,9 @@ const maxExhaustive = 1 << 18
 // exact in regular networks. With the quirk firstHostRate, it is the path from the first to the last host, at the rate
 // of the first.
 func (n *network) referencePath() pathInfo {
+	if n.given != nil {
+		return n.largestGiven()
+	}
 	last := n.hosts - 1
 	best := n.pathOver(n.routes, 0, last)
 	if n.quirks.firstHostRate {
@@ -140,6 +146,20 @@ func (n *network) referencePath() pathInfo {
 			break
 		}
 		from = next
+	}
+	return best
+}
+
+// largestGiven returns the reference path of a network whose routes are given: the first one with the largest
+// bandwidth-delay product.
+func (n *network) largestGiven() (best pathInfo) {
+	for _, pair := range n.given.Pairs() {
+		if p := n.pathOver(n.routes, pair[0], pair[1]); best.rate == 0 || p.bandwidthDelay() > best.bandwidthDelay() {
+			best = p
+		}
+	}
+	if best.rate == 0 { // no message uses the network
+		best.rate = topology.MaxRate
 	}
 	return best
 }

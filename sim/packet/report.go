@@ -395,6 +395,9 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 	sums := make([]TierReport, len(topology.Tiers))
 	samples := make([]histogram, len(topology.Tiers))
 	for i := range n.ports {
+		if !n.exists(i) {
+			continue
+		}
 		pt := &n.ports[i]
 		tier := slices.Index(topology.Tiers, t.TierOf(ports[i]))
 		row := PortReport{

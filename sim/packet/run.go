@@ -19,12 +19,14 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/measure"
+	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // Options are the options of a run.
 type Options struct {
 	Network   *topology.Network
+	Platform  *platform.Platform // replaces Network, with links of Failures
 	Params    Params
 	Placement Placement
 	Paths     Paths // paths of flows for the policy [Fixed]
@@ -45,14 +47,23 @@ type Options struct {
 	Given    func(name string) bool            // reports whether the caller set a parameter; nil: none
 	OnSample func(Sample)                      // if not nil, called for each sampled non-empty queue by time and port
 
-	labels  *measure.Labels // of the trace; nil: unknown
-	figures bool            // keep the data of figures; see [sim.RunOptions]
+	named   func(names []string) // called with the names of ports; nil: not requested
+	labels  *measure.Labels      // of the trace; nil: unknown
+	figures bool                 // keep the data of figures; see [sim.RunOptions]
 }
 
 func (o *Options) warn(message string, args ...any) {
 	if o.Warn != nil {
 		o.Warn(message, args...)
 	}
+}
+
+// hosts returns the number of hosts.
+func (o *Options) hosts() int {
+	if o.Platform != nil {
+		return len(o.Platform.Hosts)
+	}
+	return o.Network.Hosts
 }
 
 // Paths maps source and destination host to the path of their flows. Paths are numbered as in topology.Routes.Choose.
@@ -165,11 +176,16 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 		}
 	}
 	p := r.program
-	if err := o.Placement.check(p.Ranks(), o.Network.Hosts); err != nil {
+	if err := o.Placement.check(p.Ranks(), o.hosts()); err != nil {
 		return nil, nil, err
 	}
 	if err := o.Params.Check(); err != nil {
 		return nil, nil, err
+	}
+	if o.Platform != nil {
+		if err := o.give(p); err != nil {
+			return nil, nil, err
+		}
 	}
 	if most := uint64(math.MaxUint32) * uint64(o.Params.MSS); p.LargestMessage >= most {
 		i := uint32(slices.IndexFunc(p.Ops, func(op sim.Op) bool { return op.IsMessage() && op.Size >= most }))
@@ -184,6 +200,9 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	n, err := newNetwork(&o)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.named != nil && o.OnSample != nil {
+		o.named(o.Network.PortNames())
 	}
 	n.observe(o.Timeline, p.Unit)
 	n.ends = topology.NewEnds(n.topology, n.intact, o.Placement.Hosts, o.Placement.NICs, p)

@@ -4,6 +4,8 @@ package platform
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/sim"
@@ -15,6 +17,7 @@ type Link struct {
 	Rate    float64 // bytes per second
 	Latency float64 // seconds
 	Fat     bool    // limits each flow, not their sum
+	Back    bool    // the other direction of the link before it
 }
 
 // Platform is a network whose routes are given.
@@ -98,6 +101,32 @@ type cluster interface {
 	// hops appends the links from one host to another to a list. Hosts are numbered from 0 within the zone. It appends
 	// nothing if a host has no route to itself.
 	hops(list []uint32, from, to uint32) []uint32
+}
+
+// LinkByName returns the link with a name, or both directions of one.
+func (p *Platform) LinkByName(name string) (links []int, err error) {
+	for i := range p.Links {
+		switch p.Links[i].Name {
+		case name, name + "_UP", name + "_DOWN":
+			links = append(links, i)
+		}
+	}
+	if links == nil {
+		return nil, fmt.Errorf("expected the id of a link of the platform, found %s", short(name))
+	}
+	return links, nil
+}
+
+// LeastLatency returns the smallest latency of a link in seconds, without the implicit loopback: no route between
+// different hosts is shorter.
+func (p *Platform) LeastLatency() float64 {
+	least := math.Inf(1)
+	for i := range p.Links {
+		if uint32(i) != p.loopback {
+			least = min(least, p.Links[i].Latency)
+		}
+	}
+	return least
 }
 
 // Describe returns the description of the platform for results.

@@ -170,7 +170,7 @@ func (r *reader) addLoopback() error {
 		*at = v
 	}
 	r.p.loopback = uint32(len(r.p.Links))
-	r.p.Links = append(r.p.Links, Link{"__loopback__", rate, latency, true})
+	r.p.Links = append(r.p.Links, Link{Name: "__loopback__", Rate: rate, Latency: latency, Fat: true})
 	return nil
 }
 
@@ -433,7 +433,7 @@ func (r *reader) addPair(w Link, split bool) error {
 		return r.addLink(w)
 	}
 	up, down := w, w
-	up.Name, down.Name = w.Name+"_UP", w.Name+"_DOWN"
+	up.Name, down.Name, down.Back = w.Name+"_UP", w.Name+"_DOWN", true
 	if err := r.addLink(up); err != nil {
 		return err
 	}

@@ -352,11 +352,7 @@ func (g *gpuEnds) hops(sw, edge uint32) (links int, ok bool) {
 		if len(ports) == 0 {
 			return 0, false
 		}
-		link := &g.network.Links[ports[0]/2]
-		if sw = link.B; ports[0]%2 == 1 {
-			sw = link.A
-		}
-		sw -= uint32(g.network.Hosts)
+		sw = g.network.portHead(ports[0]) - uint32(g.network.Hosts)
 		links++
 	}
 	return links, true

@@ -7,8 +7,11 @@ import (
 
 // UnusedFabric describes a placement that leaves the links between switches unused: all messages stay on their hosts or
 // at one switch. It returns "" for other placements, for traces without messages, and for networks in which all hosts
-// are at one switch, unless all messages stay on their hosts. messages are the hosts of both ends of each message.
+// are at one switch, unless all messages stay on their hosts. If routes are given, it returns "". messages are the hosts of both ends of each message.
 func (n *Network) UnusedFabric(messages iter.Seq2[uint32, uint32]) string {
+	if n.Given != nil { // a link has no place
+		return ""
+	}
 	edge, edges := make([]uint32, n.Hosts), make(map[uint32]bool)
 	for i := range n.Links {
 		for _, ends := range [2][2]uint32{{n.Links[i].A, n.Links[i].B}, {n.Links[i].B, n.Links[i].A}} {

@@ -16,12 +16,15 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
+// MaxRate is the highest rate of a link in bit/s, at which a byte takes 1 ps.
+const MaxRate = 8e12
+
 // Limits of a network, so that a mistyped number causes an error instead of exhausting memory.
 const (
 	maxNodes   = 1 << 22
 	maxLinks   = 1 << 22
 	maxPorts   = 1 << 20 // per switch and direction
-	maxRate    = 8e12    // bit/s; a byte takes 1 ps
+	maxRate    = MaxRate
 	maxLatency = 1000 * dag.Second
 )
 
@@ -50,6 +53,7 @@ type Network struct {
 	Dragonfly *DragonflyInfo // nil unless the network is a dragonfly
 	Mesh      *MeshInfo      // nil unless the network is a mesh or a torus
 	GPUs      *GPUs          // nil unless the hosts are ports of GPUs
+	Given     *Given         // nil unless the routes are given; then some hosts have no link
 
 	byName map[string]uint32 // built by the first lookup
 }
@@ -134,6 +138,14 @@ func (n *Network) checkLink(link *Link, links []uint8) error {
 		}
 	}
 	return nil
+}
+
+// LinkName returns the name of a link: its two nodes, or the name in a platform.
+func (n *Network) LinkName(l int) string {
+	if n.Given != nil {
+		return n.Given.names[2*l]
+	}
+	return n.Name(n.Links[l].A) + "-" + n.Name(n.Links[l].B)
 }
 
 // node returns the node of switch s.

@@ -71,8 +71,11 @@ func (n *Network) tierOfGPUs(p Port) string {
 }
 
 // PortNames returns the names of all ports, for example tor0->host3. The second of several parallel links is
-// agg1->core0#2.
+// agg1->core0#2. If routes are given, they are the names of links.
 func (n *Network) PortNames() []string {
+	if n.Given != nil {
+		return slices.Clone(n.Given.names)
+	}
 	type pair struct{ from, to uint32 }
 	ports := n.Ports()
 	names := make([]string, len(ports))

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,9 +52,9 @@ func Load(text string) (*Network, error) {
 	if found && slices.Contains(Kinds(), resolveKind(kind)) {
 		return Parse(text)
 	}
-	if strings.EqualFold(filepath.Ext(text), ".xml") {
+	if IsPlatform(text) {
 		return nil, fmt.Errorf("%s: expected a specification, a .topo file or a list of links, found a platform of "+
-			"SimGrid; only the backend flow reads it", text)
+			"SimGrid; use --backend flow, packet or loggops", text)
 	}
 	n, err := open(text)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(text, `./\`) {
