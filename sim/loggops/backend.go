@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // Backend is the registry entry of this backend.
@@ -30,14 +31,16 @@ type backend struct {
 	coscheduled bool
 	seed        int64
 	noise       *NoiseTrace
+	distances   distances
 }
 
 func newBackend() *backend {
-	return &backend{model: Strict, params: presets[0].params, seed: 1}
+	return &backend{model: Strict, params: presets[0].params, seed: 1,
+		distances: distances{placement: topology.DefaultPlacement}}
 }
 
 func (b *backend) Traits() sim.Traits {
-	return sim.Traits{Timelines: []string{".viz"}, Path: b.model == Strict}
+	return sim.Traits{Timelines: []string{".viz"}, Path: b.model == Strict, Nodes: b.distances.topology != ""}
 }
 
 func (b *backend) Params() param.Set {
@@ -83,6 +86,10 @@ func (b *backend) Params() param.Set {
 		}).Default("as --L"),
 		param.File(&b.noiseFile, "noise-trace", "operating-system noise; each line has a start and a length in ns"),
 		param.Bool(&b.coscheduled, "noise-cosched", "apply the noise to all ranks at the same time"),
+		param.String(&b.distances.topology, "topology", "network whose paths give the latency of messages in place of "+
+			"--L: specification such as fattree:k=8, .topo file, link list or platform of SimGrid (.xml)").
+			Placeholder("network").Offer(topology.Completions()...),
+		topology.PlacementParam(&b.distances.placement),
 		param.Int(&b.seed, "seed", "seed of random choices"),
 	}
 }
@@ -104,6 +111,9 @@ func (b *backend) Check(env *sim.Env) error {
 		if err := b.params.Check(b.model); err != nil {
 			return &param.Error{Err: err}
 		}
+	}
+	if err := b.distances.check(b.model, env.OrEmpty()); err != nil {
+		return err
 	}
 	if b.noiseFile == "" {
 		if b.coscheduled {
@@ -138,7 +148,17 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, err
 	}
 	r.program.WarnShortReceives(env)
-	return &configured{b, r, b.adviser(r.program, env.OrEmpty())}, nil
+	c := &configured{b, r, b.adviser(r.program, env.OrEmpty()), nil}
+	if b.distances.latencies != nil {
+		h, err := s.Header()
+		if err != nil {
+			return nil, err
+		}
+		if c.hosts, err = b.distances.place(r, h.Nodes, b.seed); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // largestOnDefault is the size in bytes of the largest message that the default network carries without a warning.
@@ -194,10 +214,11 @@ type configured struct {
 	b       *backend
 	replay  *Replay
 	adviser *adviser // nil: none
+	hosts   []uint32 // by rank, with a topology
 }
 
 func (c *configured) Clone() sim.Replay {
-	return &configured{c.b, c.replay.Clone(), c.adviser}
+	return &configured{c.b, c.replay.Clone(), c.adviser, c.hosts}
 }
 
 func (c *configured) Recycle() { c.replay.program.Recycle() }
@@ -209,8 +230,17 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := b.Params().Override(o.Settings); err != nil {
 		return nil, err
 	}
+	if b.params.byDistance = c.hosts != nil; b.params.byDistance && b.params.L != c.b.params.L {
+		return nil, param.Exclude("topology", "L")
+	}
 	result, err := c.replay.Run(Options{Context: o.Context, Params: b.params, Noise: b.noise, Timeline: o.Timeline,
-		Threads: o.Threads, Progress: o.Progress, Path: o.Path != nil && b.model == Strict})
+		Threads: o.Threads, Progress: o.Progress, Path: o.Path != nil && b.model == Strict,
+		Latencies: b.distances.latencies, Hosts: c.hosts})
+	if err == nil && c.hosts != nil {
+		t := b.distances.latencies.Topology
+		t.Placement = b.distances.placement.String()
+		result.Topology = &t
+	}
 	if err == nil && result.Path != nil {
 		result.Add(result.Path.Section(o.Path))
 	}

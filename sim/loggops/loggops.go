@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // Options are the options of a run.
@@ -21,6 +22,11 @@ type Options struct {
 	Timeline sim.Timeline // nil: none
 	Path     bool         // record the critical path; strict only
 	Threads  int          // maximum number of threads, which does not change the result; 0: one thread
+
+	// Latencies replace L, strict only: the latency of a message is that between the hosts of its ranks. Hosts are by
+	// rank. nil: none.
+	Latencies *topology.Latencies
+	Hosts     []uint32
 
 	Context context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
@@ -100,6 +106,7 @@ func (r *Replay) Run(o Options) (*sim.Result, error) {
 		return nil, errors.New("a replay can be run only once")
 	}
 	r.used = true
+	o.Params.byDistance = o.Latencies != nil
 	if o.Timeline != nil {
 		o.Timeline.Begin(p.Layout())
 	}

@@ -30,12 +30,18 @@ type Params struct {
 	// Segments replace L, Overhead, GPerByte and OPerByte by values that depend on the size of the message, strict
 	// only; nil: none.
 	Segments []Segment
+
+	byDistance bool // a network replaces L; see Options
 }
 
 // values returns the parameters for results.
 func (p Params) values() sim.Values {
+	var latency any = int64(p.L)
+	if p.byDistance {
+		latency = "by distance"
+	}
 	values := sim.Values{
-		{Name: "L_ps", Value: int64(p.L)},
+		{Name: "L_ps", Value: latency},
 		{Name: "o_ps", Value: int64(p.Overhead)},
 		{Name: "g_ps", Value: int64(p.Gap)},
 		{Name: "G_ps_per_byte", Value: decimal(p.GPerByte)},
@@ -57,7 +63,11 @@ func (p Params) values() sim.Values {
 // String returns the parameters with their units.
 func (p Params) String() string {
 	nano := big.NewRat(1, int64(dag.Nanosecond))
-	text := fmt.Sprintf("L=%v o=%v g=%v G=%sns/B O=%sns/B S=%dB", p.L, p.Overhead, p.Gap,
+	latency := p.L.String()
+	if p.byDistance {
+		latency = "by distance"
+	}
+	text := fmt.Sprintf("L=%s o=%v g=%v G=%sns/B O=%sns/B S=%dB", latency, p.Overhead, p.Gap,
 		decimal(new(big.Rat).Mul(p.GPerByte, nano)), decimal(new(big.Rat).Mul(p.OPerByte, nano)), p.S)
 	if p.Segments != nil {
 		text = fmt.Sprintf("%d segments of size, g=%v S=%s", len(p.Segments), p.Gap, p.eager())

@@ -1,12 +1,14 @@
 package loggops
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/big"
 	"math/bits"
 
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // runStrict replays on the engine, over a network of NICs with gap g, gap per byte G and latency L, which may depend on
@@ -35,6 +37,9 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Latencies != nil {
+		wire.latencies, wire.hosts, wire.least = o.Latencies, o.Hosts, leastLatency(o.Latencies, o.Hosts)
+	}
 	engine, err := sim.NewEngine(p, host, wire, o.Timeline, o.Threads)
 	if err != nil {
 		return nil, err
@@ -48,6 +53,9 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	engine.SetProgress(o.Progress)
 	engine.SetContext(o.Context)
 	out, err := engine.Run()
+	if wire.latencies != nil {
+		err = cmp.Or(wire.latencies.Err(), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +82,9 @@ type wire struct {
 
 	eager  uint64    // size of the largest message that does not wait for its receive
 	queues *nicOrder // nil without a critical path
+
+	latencies *topology.Latencies // nil: those of the parameters
+	hosts     []uint32            // by rank
 }
 
 // localWire is the transfer between ranks that share NICs.
@@ -134,6 +145,9 @@ func (w *wire) control(op *sim.Op) uint64 { return w.latency(op, 1) }
 func (w *wire) latency(op *sim.Op, size uint64) uint64 {
 	if w.here.ownLatency && w.local(op) {
 		return w.here.latency
+	}
+	if w.latencies != nil {
+		return uint64(w.latencies.Between(w.hosts[op.Rank], w.hosts[op.Peer]))
 	}
 	return w.costs.at(size).latency
 }
