@@ -23,8 +23,6 @@ type chunkFile struct {
 	// By chunk: its position. Each rank has an element more, the end of its last chunk; see chunk.
 	at []int64
 
-	lengths uint64 // see Program.WarnShortReceives
-
 	mutex sync.Mutex
 	size  int64
 }
@@ -71,22 +69,21 @@ const (
 	hasMatch             // Op.Match
 	hasPlace             // Op.Stream, Op.NIC
 	hasWaits             // Op.Waits, otherwise 1
-	hasWords             // number and words of the dependents
+	hasWords             // number and words of the dependents, or 0 and Op.first without listInOp
 	hasStart             // number and distances of the start dependents
 	hasTime              // release time
 )
 
 // chunkWriter encodes the ranks of one goroutine.
 type chunkWriter struct {
-	f       *chunkFile
-	raw     []byte
-	packed  []byte // the chunks of the rank
-	lengths []uint64
+	f      *chunkFile
+	raw    []byte
+	packed []byte // the chunks of the rank
 }
 
-// newWriter returns a writer for some of the given number of ranks.
-func (f *chunkFile) newWriter(ranks int) *chunkWriter {
-	return &chunkWriter{f: f, lengths: make([]uint64, ranks)}
+// newWriter returns a writer for some of the ranks.
+func (f *chunkFile) newWriter() *chunkWriter {
+	return &chunkWriter{f: f}
 }
 
 // write writes the rank that was compiled last, whose first op has the number start.
@@ -145,7 +142,12 @@ func (w *chunkWriter) appendOp(c *rankCompiler, i int) {
 		head |= hasWaits
 		b = binary.AppendUvarint(b, uint64(op.Waits))
 	}
-	if op.first != NoOp {
+	switch {
+	case op.first == noDependents:
+	case op.first&listInOp != 0:
+		head |= hasWords
+		b = binary.AppendUvarint(append(b, 0), uint64(op.first&^listInOp))
+	default:
 		head |= hasWords
 		words := c.words[op.first:]
 		words = words[:listWords(words)]
@@ -171,12 +173,6 @@ func (w *chunkWriter) appendOp(c *rankCompiler, i int) {
 	}
 	b[at] = head
 	w.raw = b
-	switch op.Flags & (IsColl | AnySource | AnyTag) {
-	case IsSend:
-		w.lengths[op.Peer] += lengthHash(op.Rank, uint32(op.Peer), uint64(op.Match), op.Size)
-	case IsRecv:
-		w.lengths[op.Rank] -= lengthHash(uint32(op.Peer), op.Rank, uint64(op.Match), op.Size)
-	}
 }
 
 // listWords returns the number of words of the first list of dependents.
@@ -256,7 +252,7 @@ func (l *loaded) decode(b []byte, rank, first uint32) bool {
 			return false
 		}
 		head := d.b[0]
-		op := Op{Rank: rank, Flags: d.b[1], Waits: 1, first: NoOp}
+		op := Op{Rank: rank, Flags: d.b[1], Waits: 1, first: noDependents}
 		d.b = d.b[2:]
 		if head&hasPeer != 0 {
 			op.Peer = int32(d.signed() + int64(rank))
@@ -276,11 +272,15 @@ func (l *loaded) decode(b []byte, rank, first uint32) bool {
 			if n > uint64(len(d.b)/2) {
 				return false
 			}
-			op.first = uint32(len(l.words))
-			for i := range n {
-				l.words = append(l.words, binary.LittleEndian.Uint16(d.b[2*i:]))
+			if n == 0 {
+				op.first = listInOp | uint32(d.number())
+			} else {
+				op.first = uint32(len(l.words))
+				for i := range n {
+					l.words = append(l.words, binary.LittleEndian.Uint16(d.b[2*i:]))
+				}
+				d.b = d.b[2*n:]
 			}
-			d.b = d.b[2*n:]
 		}
 		if head&hasStart != 0 {
 			n := d.number()

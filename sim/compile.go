@@ -109,9 +109,10 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	newCompiler := func() *rankCompiler {
 		c := &rankCompiler{
 			p: p, o: o, makeStarts: &starts, tags: tagCache{table: p.tags}, comms: len(comms), release: release,
+			lengths: make([]uint64, ranks),
 		}
 		if p.windows != nil {
-			c.chunks = p.windows.file.newWriter(ranks)
+			c.chunks = p.windows.file.newWriter()
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -131,9 +132,14 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 	p.Start[ranks] = uint32(numOps)
 	for _, c := range compilers {
 		p.add(&c.totals)
+		for rank, sum := range c.lengths {
+			if !p.ranks[rank].wildcards {
+				p.lengths += sum
+			}
+		}
 	}
 	if windowed {
-		return p, p.openWindows(compilers, o.Explain)
+		return p, p.openWindows(o.Explain)
 	}
 	if err := p.linkCollectives(comms); err != nil {
 		return nil, err
@@ -253,6 +259,7 @@ type rankCompiler struct {
 	o          CompileOptions
 	makeStarts *sync.Once // allocates p.starts
 	totals     totals
+	lengths    []uint64 // by receiver: see Program.lengths
 	tags       tagCache
 	comms      int
 	cursor     cursor
@@ -266,9 +273,7 @@ type rankCompiler struct {
 	words   []uint16 // encoded dependents of the ranks since the last storeDependents
 	encoded []rankWords
 
-	// Scratch space of dependents:
-	starts   []uint32 // by op: start of its dependents in inverted
-	inverted []uint32 // all dependents, by index within the rank
+	inverted []uint32 // scratch space of dependents
 
 	// State of the current rank:
 	r    *dag.Rank
@@ -399,7 +404,7 @@ func (c *rankCompiler) kinds(t []Op, first int) (highLevel bool, err error) {
 	rank := uint32(c.rank)
 	for i, kind := range c.r.Kind[first : first+len(t)] {
 		flags := kindFlags[kind]
-		t[i] = Op{Rank: rank, Flags: flags}
+		t[i] = Op{Rank: rank, Flags: flags, first: noDependents}
 		if flags == 0 && kind != dag.Calc {
 			highLevel = true
 			if err := c.highLevel(&t[i], first+i, kind); err != nil {
@@ -629,23 +634,29 @@ func (c *rankCompiler) facts(ops []Op) {
 	f, t := &c.p.ranks[c.rank], &c.totals
 	for i := range ops {
 		op := &ops[i]
-		switch {
-		case op.Flags&IsColl == IsColl:
-		case op.Flags&IsSend != 0:
+		switch op.Flags & IsColl {
+		case IsSend:
 			f.largestSend = max(f.largestSend, op.Size)
 			t.sends++
 			t.sendBytes = addUp(t.sendBytes, op.Size)
 			t.emptySend = t.emptySend || op.Size == 0
+			if op.Flags&AnyTag == 0 {
+				c.lengths[op.Peer] += lengthHash(op.Rank, uint32(op.Peer), uint64(op.Match), op.Size)
+			}
+		case IsRecv:
 			t.largest = max(t.largest, op.Size)
-		case op.Flags&IsRecv != 0:
-			t.largest = max(t.largest, op.Size)
-			f.wildcards = f.wildcards || op.Flags&(AnySource|AnyTag) != 0
-		default:
+			if op.Flags&(AnySource|AnyTag) != 0 {
+				f.wildcards = true
+			} else {
+				c.lengths[op.Rank] -= lengthHash(uint32(op.Peer), op.Rank, uint64(op.Match), op.Size)
+			}
+		case 0:
 			f.calcs += op.Size
 			t.calcs = addUp(t.calcs, op.Size)
 			t.longest = max(t.longest, op.Size)
 		}
 	}
+	t.largest = max(t.largest, f.largestSend)
 }
 
 // numbering numbers values 0, 1, 2, ... in order of first use.

@@ -43,36 +43,7 @@ func WarnShortReceives(e *Env, ranks int, each func(add func(m MessageEnd))) {
 
 // WarnShortReceives is the function of that name for a program. Call it before the first replay.
 func (p *Program) WarnShortReceives(e *Env) {
-	if e == nil || e.Warn == nil {
-		return
-	}
-	if p.windows != nil {
-		p.warnShortReceivesInWindows(e)
-		return
-	}
-	wild := slices.ContainsFunc(p.ranks, func(f rankFacts) bool { return f.wildcards })
-	sums := par.ForWith(p.Ranks(), func() *uint64 { return new(uint64) }, func(sum *uint64, rank int) {
-		*sum += p.sumLengths(rank, wild)
-	})
-	total := uint64(0)
-	for _, sum := range sums {
-		total += *sum
-	}
-	if total == 0 {
-		return
-	}
-	warnShortReceives(e, p.Ranks(), func(add func(m MessageEnd)) {
-		for i := range uint32(len(p.Ops)) {
-			if m, ok := p.messageEnd(&p.Ops[i], uint32(p.Index(i)), wild); ok {
-				add(m)
-			}
-		}
-	})
-}
-
-// warnShortReceivesInWindows is WarnShortReceives in windows. The sum is known since the compilation.
-func (p *Program) warnShortReceivesInWindows(e *Env) {
-	if p.windows.file.lengths == 0 {
+	if e == nil || e.Warn == nil || p.lengths == 0 {
 		return
 	}
 	wild := slices.ContainsFunc(p.ranks, func(f rankFacts) bool { return f.wildcards })
@@ -83,24 +54,6 @@ func (p *Program) warnShortReceivesInWindows(e *Env) {
 			}
 		})
 	})
-}
-
-// sumLengths returns the sum of the hashes of a rank's sends, minus those of its receives.
-func (p *Program) sumLengths(rank int, wild bool) (sum uint64) {
-	ops := p.Ops[p.Start[rank]:p.Start[rank+1]]
-	for i := range ops {
-		switch op := &ops[i]; op.Flags & (IsColl | AnySource | AnyTag) {
-		case IsSend:
-			if !wild || !p.ranks[op.Peer].wildcards {
-				sum += lengthHash(op.Rank, uint32(op.Peer), uint64(op.Match), op.Size)
-			}
-		case IsRecv:
-			if !wild || !p.ranks[op.Rank].wildcards {
-				sum -= lengthHash(uint32(op.Peer), op.Rank, uint64(op.Match), op.Size)
-			}
-		}
-	}
-	return sum
 }
 
 // messageEnd returns an op with the given index within its rank as the end of a message. It returns false for other

@@ -21,7 +21,7 @@ type Op struct {
 
 	Rank   uint32
 	Waits  uint32 // number of unmet dependencies on ends and starts; once that is 0, see Link
-	first  uint32 // start of its dependents in Program.dependents, or NoOp
+	first  uint32 // dependents, see dependents.go
 	Stream uint16
 	NIC    uint8
 	Flags  uint8
@@ -87,6 +87,10 @@ type Program struct {
 	streams    [][]int32 // with DenseStreams, by rank: the trace's stream of each Op.Stream
 
 	participations [][]participation // by rank; nil after compilation
+
+	// lengths is the sum of the hashes of all sends, minus those of all receives, without messages to ranks with
+	// wildcard receives: 0 if they have equal sizes, the usual case.
+	lengths uint64
 
 	windows       *opWindows // nil: all ops are in Ops
 	latestRelease uint64     // in picoseconds

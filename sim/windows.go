@@ -135,19 +135,11 @@ func (p *Program) open(w *opWindows) {
 }
 
 // openWindows completes the compilation.
-func (p *Program) openWindows(compilers []*rankCompiler, explain func(message string, args ...any)) error {
-	f := p.windows.file
-	for _, c := range compilers {
-		for rank, sum := range c.chunks.lengths {
-			if !p.ranks[rank].wildcards {
-				f.lengths += sum
-			}
-		}
-	}
+func (p *Program) openWindows(explain func(message string, args ...any)) error {
 	p.open(p.windows)
 	if explain != nil {
 		explain("replays in windows: %d ops exceed the limit of memory of %s; %s in a temporary file",
-			p.NumOps(), units.FormatSize(p.windows.limit), units.FormatSize(f.size>>20<<20))
+			p.NumOps(), units.FormatSize(p.windows.limit), units.FormatSize(p.windows.file.size>>20<<20))
 	}
 	return nil
 }
@@ -295,8 +287,20 @@ func (w *opWindows) roots(p *Program, rank int) []uint32 {
 
 // appendDependents is [Program.AppendDependents] for an op that has dependents.
 func (w *opWindows) appendDependents(p *Program, list []uint32, i uint32) []uint32 {
-	op := &p.Ops[i]
-	words, index := w.words[i>>w.bits][op.first:], w.index[i>>w.bits]+i&w.mask
+	op, index := &p.Ops[i], w.index[i>>w.bits]+i&w.mask
+	if op.first&listInOp != 0 {
+		for near := op.first & inOpMask; near != 0; near >>= inOpBits {
+			d := i + near&farthestInOp
+			if d>>w.bits != i>>w.bits {
+				d = w.at(p, op.Rank, index+near&farthestInOp, i)
+			}
+			if d != NoOp {
+				list = append(list, d)
+			}
+		}
+		return list
+	}
+	words := w.words[i>>w.bits][op.first:]
 	for k := 0; ; k++ {
 		word := words[k]
 		near := uint32(word) &^ lastDependent
@@ -500,8 +504,16 @@ func (p *Program) waitsForEnd(i, on uint32) (n int) {
 	rank, index := p.locate(on)
 	v := p.windows.look(p, rank, index)
 	op := &v.ops[index&p.windows.mask]
-	if op.first == NoOp || p.windows.err != nil {
+	if p.windows.err != nil {
 		return 0
+	}
+	if op.first&listInOp != 0 {
+		for near := op.first & inOpMask; near != 0; near >>= inOpBits {
+			if near&farthestInOp == i-on {
+				n++
+			}
+		}
+		return n
 	}
 	words := v.words[op.first:]
 	for k := 0; ; k++ {
