@@ -39,10 +39,12 @@ type backend struct {
 	nics      int
 	seed      int64
 	balance   string
+	entropy   int
 
 	modelName string
 	model     model
 	fixed     fixed
+	acks      float64
 
 	overhead   dag.Time
 	rendezvous int64
@@ -62,7 +64,7 @@ type backend struct {
 
 func newBackend() *backend {
 	return &backend{nics: 1, seed: 1, placement: topology.DefaultPlacement, balance: balanceSpray,
-		modelName: models[0].name, model: models[0].model,
+		modelName: models[0].name, model: models[0].model, acks: simGridACKs,
 		rendezvous: math.MaxInt64, smpi: defaultSMPI(), maxFlows: 100_000}
 }
 
@@ -98,6 +100,8 @@ func (b *backend) Params() param.Set {
 			balanceSpray, balanceFlow, balanceLeast, balanceFixed).
 			Synonym(balanceFlow, "ecmp", "per-flow", "hash").
 			Synonym(balanceSpray, "packet-spray", "packet-spraying", "per-packet"),
+		param.Int(&b.entropy, "entropy", "entropy values per flow, whose hashes select the paths of sprayed flows; "+
+			"0: equal parts on all paths").Range(0, 1<<16).Sweep(),
 		param.Func("name", "flow-model", "sharing of links: fair (max-min), or cm02, lv08 or smpi as in SimGrid",
 			b.setModel).Default(b.modelName).Among(names...).Alias("network/model"),
 		param.Float(&b.model.latencyFactor, "latency-factor",
@@ -116,8 +120,11 @@ func (b *backend) Params() param.Set {
 			"0: no limit (SimGrid: network/TCP-gamma)").Check(b.fix(&b.fixed.gamma)).Default(byModel).
 			Alias("TCP-gamma", "network/TCP-gamma").Sweep(),
 		param.Bool(&b.model.crossTraffic, "cross-traffic",
-			"acknowledgements take 5% of the rate of a flow in the opposite direction (SimGrid: network/crosstraffic)").
+			"acknowledgements take --ack-share of the rate of a flow in the opposite direction (SimGrid: "+
+				"network/crosstraffic)").
 			Check(b.fix(&b.fixed.crossTraffic)).Default(byModel).Alias("crosstraffic", "network/crosstraffic"),
+		param.Float(&b.acks, "ack-share", "share of the rate of a flow that acknowledgements take with --cross-traffic").
+			Between(0, 1).Sweep(),
 		param.TimeIn(&b.overhead, dag.Nanosecond, "o",
 			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.Size(&b.rendezvous, "S", "largest eager message; larger ones wait for their receive").
@@ -131,8 +138,8 @@ func (b *backend) Params() param.Set {
 			"write source, destination, start, completion, job, class and name of each flow to a CSV file"),
 		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file"),
 		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32))
-	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance")
-	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic")
+	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance", "entropy")
+	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic", "ack-share")
 	set.Under("Messages", "o", "S")
 	set.Under("Protocol of SMPI", smpiNames...)
 	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
@@ -180,11 +187,19 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	return cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.Check())
+	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.Check())
+	if err == nil && env.IsGiven("ack-share") && !b.model.crossTraffic {
+		err = param.Needs("ack-share", "--cross-traffic")
+	}
+	return err
 }
 
-// checkBalance returns an error if load balancing is requested although the routes are given.
+// checkBalance returns an error if load balancing is requested although the routes are given, and if entropy values have
+// no effect.
 func (b *backend) checkBalance() error {
+	if b.entropy > 0 && b.balance != balanceSpray {
+		return param.Needs("entropy", fmt.Sprintf("--balance %s, found %s", balanceSpray, b.balance))
+	}
 	if b.platform != nil && b.balance != balanceFixed {
 		return param.Errorf("balance", "expected %s, because platform files have one route between two hosts, "+
 			"found %s", balanceFixed, b.balance)
@@ -356,6 +371,7 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 		return nil, err
 	}
 	m := &b.model
+	m.acks = b.acks
 	failed := &sim.Result{Backend: Backend.Name, Model: b.modelName, Params: b.values(m)}
 	if err := sim.Interrupted(o.Context); err != nil {
 		return failed, err
@@ -423,7 +439,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		if err != nil {
 			return nil, nil, err
 		}
-		s := newSelector(b.network, routes, b.balance, b.seed, len(b.failures) > 0)
+		s := newSelector(b.network, routes, b.balance, b.seed, b.entropy, len(b.failures) > 0)
 		c.ends = topology.NewEnds(b.network, routes, hosts, b.nics, r.program)
 		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
 	}
@@ -440,7 +456,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	if !r.program.Windowed() {
 		c.records = make([]record, 0, r.program.NumOps()/2) // each message has two ops
 	}
-	if b.balance == balanceSpray || b.balance == balanceFixed {
+	if b.balance == balanceSpray && b.entropy == 0 || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
 	}
 	if o.Timeline != nil {
@@ -502,6 +518,12 @@ func (b *backend) values(m *model) sim.Values {
 		{Name: "nics", Value: b.nics}, {Name: "placement", Value: b.placement.String()},
 		{Name: "local_bits_s", Value: b.local.Rate}, {Name: "local_latency_ps", Value: b.local.Latency},
 		{Name: "seed", Value: b.seed},
+	}
+	if m.crossTraffic && m.acks != simGridACKs {
+		values = append(values, sim.Value{Name: "ack_share", Value: m.acks})
+	}
+	if b.entropy > 0 {
+		values = append(values, sim.Value{Name: "entropy", Value: b.entropy})
 	}
 	return append(values, b.smpi.values()...)
 }

@@ -55,7 +55,7 @@ func BenchmarkRandomFlows(b *testing.B) {
 		}
 		b.Run(name+" "+balance, func(b *testing.B) {
 			for b.Loop() {
-				s := newSelector(net, routes, balance, 1, false)
+				s := newSelector(net, routes, balance, 1, 0, false)
 				solver := newFluid(s.links)
 				var ended []uint32
 				var there, back path

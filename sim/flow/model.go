@@ -14,7 +14,8 @@ type model struct {
 	weightS         float64      // bytes
 	gamma           int64        // bytes; 0: the window does not limit flows
 	crossTraffic    bool
-	equal           bool // all flows have the same weight
+	acks            float64 // with crossTraffic: share of a flow's rate on the way back
+	equal           bool    // all flows have the same weight
 }
 
 // sizeFactor is the factor of messages larger than a size.
@@ -45,8 +46,8 @@ var models = []namedModel{
 // defaultGamma is the largest TCP window of SimGrid's models in bytes.
 const defaultGamma = 4194304
 
-// ackWeight is the share of a flow's rate that its acknowledgements take on the way back.
-const ackWeight = 0.05
+// simGridACKs is the share of a flow's rate that its acknowledgements take on the way back in SimGrid.
+const simGridACKs = 0.05
 
 // factors returns the latency and bandwidth factors of a message.
 func (m *model) factors(bytes uint64) (latency, bandwidth float64) {
@@ -108,7 +109,7 @@ func (m *model) fill(r *route, links []link, there, back *path) {
 	}
 	if m.crossTraffic {
 		for _, h := range back.hops {
-			add(h.link, ackWeight*h.part)
+			add(h.link, m.acks*h.part)
 		}
 	}
 	if m.gamma > 0 && lat > 0 {

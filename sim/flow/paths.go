@@ -44,6 +44,8 @@ type selector struct {
 	latency []float64 // by port: that of its link and of the switch at its end, in picoseconds
 	balance string
 	seed    int64
+	entropy int      // entropy values of sprayed flows; 0: equal parts on all paths
+	salts   []uint64 // by switch, for hashes of entropy values
 
 	links  []link   // of the solver
 	linkOf []uint32 // by port
@@ -70,11 +72,19 @@ type node struct {
 }
 
 // newSelector returns a selector. fails tells that links fail or change their rates, so that ports differ.
-func newSelector(net *topology.Network, routes *topology.Routes, balance string, seed int64, fails bool) *selector {
-	s := &selector{net: net, routes: routes, ports: net.Ports(), balance: balance, seed: seed,
+func newSelector(net *topology.Network, routes *topology.Routes, balance string, seed int64, entropy int,
+	fails bool) *selector {
+	s := &selector{net: net, routes: routes, ports: net.Ports(), balance: balance, seed: seed, entropy: entropy,
 		spreads: make(map[[2]uint32]*path), visits: make(map[uint32]int)}
 	var bundles []uint32
-	if balance == balanceSpray && !fails {
+	if balance == balanceSpray && entropy > 0 {
+		s.salts = make([]uint64, net.Switches)
+		for i := range s.salts {
+			random := sim.NewRandom(seed, forSalt, uint64(i))
+			s.salts[i] = random.Next()
+		}
+	}
+	if balance == balanceSpray && entropy == 0 && !fails {
 		bundles = net.Bundles()
 	}
 	s.merged = bundles != nil
@@ -115,6 +125,9 @@ func (s *selector) find(p *path, from, to, flow uint32, keep []uint32) (used []u
 	if s.balance == balanceSpray && !s.merged {
 		s.along(p, nic)
 		middle := s.spread(sw, edge)
+		if s.entropy > 0 {
+			middle = s.hashed(sw, edge, flow)
+		}
 		p.hops, p.latency = append(p.hops, middle.hops...), p.latency+middle.latency
 		s.along(p, last)
 		return nil, nil
@@ -243,6 +256,41 @@ func (s *selector) spread(from, to uint32) *path {
 		}
 	}
 	p.latency = s.nodes[s.visits[to]].latency
+	return p
+}
+
+// forSalt is the purpose of the random numbers of switches. It differs from those of flows, which are pairs of hosts.
+const forSalt = 1 << 63
+
+// hashed returns the links between two switches that a sprayed flow with a given number uses, and their largest
+// latency. Each of the flow's entropy values takes the path that a hash at each switch selects, and carries an equal
+// part.
+func (s *selector) hashed(from, to, flow uint32) *path {
+	p := &path{}
+	parts := make(map[uint32]int) // index in p.hops by port
+	for value := range uint32(s.entropy) {
+		label, latency := sim.Mix(uint64(flow)<<32|uint64(value))>>32, 0.0
+		for sw := from; sw != to; {
+			next := s.routes.Next(sw, to)
+			port := next[0]
+			if n := uint64(len(next)); n > 1 {
+				port = next[(sim.Mix(label<<32^s.salts[sw])>>32)*n>>32]
+			}
+			k, known := parts[port]
+			if !known {
+				k = len(p.hops)
+				parts[port] = k
+				p.hops = append(p.hops, hop{s.linkOf[port], 0})
+			}
+			p.hops[k].part++
+			latency += s.latency[port]
+			sw = s.after(port)
+		}
+		p.latency = max(p.latency, latency)
+	}
+	for k := range p.hops {
+		p.hops[k].part /= float64(s.entropy)
+	}
 	return p
 }
 

@@ -118,7 +118,8 @@ func (v *vector) run() (finish []float64) {
 		}
 		f := &v.Flows[order[0]]
 		m := model{latencyFactor: v.Config.LatencyFactor, bandwidthFactor: v.Config.BandwidthFactor,
-			weightS: v.Config.WeightS, gamma: int64(v.Config.Gamma), crossTraffic: v.Config.CrossTraffic}
+			weightS: v.Config.WeightS, gamma: int64(v.Config.Gamma), crossTraffic: v.Config.CrossTraffic,
+			acks: simGridACKs}
 		along := func(src, dst string) *path {
 			p, seconds := &path{}, 0.0
 			for _, name := range routes[pair{src, dst}] {
