@@ -21,7 +21,7 @@ type Barrier struct {
 // NewBarrier returns a barrier for the given number of threads.
 func NewBarrier(threads int) *Barrier {
 	b := &Barrier{threads: int32(threads), spins: 1 << 16} // tens of microseconds, about the wake-up time of a thread
-	if threads > runtime.GOMAXPROCS(0) {
+	if threads > min(runtime.GOMAXPROCS(0), runtime.NumCPU()) {
 		b.spins = 1 << 4
 	}
 	b.turned.L = &b.mutex

@@ -87,6 +87,9 @@ func TestAdaptiveReference(t *testing.T) {
 // TestAdaptiveOrder: the order of the routings under adversarial traffic beyond saturation, and their cost under uniform
 // traffic; local traffic exceeds one link of two hosts with local detours only.
 func TestAdaptiveOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	accepted := func(pattern string, load float64, routing Routing, policy Policy) *Report {
 		return runAdaptive(t, pattern, load, routing, true, func(p *Params) { p.MisroutePolicy = policy })
 	}
@@ -264,6 +267,9 @@ func TestIntermediate(t *testing.T) {
 
 // TestAllocations: in steady state no routing allocates memory.
 func TestAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, routing := range []Routing{Minimal, UGAL, ValiantAny, Piggyback, Progressive, Opportunistic} {
 		net, p := small(t)
 		p.Routing, p.LocalVCs, p.GlobalVCs = routing, 0, 0

@@ -204,6 +204,9 @@ func TestPatternNames(t *testing.T) {
 
 // TestBursts checks the load and the mean length of bursts far below saturation, and a run of the reference.
 func TestBursts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, length := range []float64{1, 4, 8} {
 		for _, load := range []float64{0.1, 0.4} {
 			traffic := Traffic{Pattern: Bursty, Burst: length, Load: load, Measure: 200_000}

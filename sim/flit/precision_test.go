@@ -58,6 +58,9 @@ func TestHalfWidth(t *testing.T) {
 
 // TestPrecision checks that an extended measurement equals one run of the same length, with any number of threads.
 func TestPrecision(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	o := switchTraffic(t, Traffic{Pattern: Uniform, Load: 0.3, Warmup: 500, Measure: 400})
 	o.Precision = 0.03
 	r, err := RunSynthetic(o)

@@ -65,6 +65,9 @@ func drain(t *testing.T, name string, n *worker) {
 
 // TestReactive checks conservation and progress with more load than the networks accept and with the smallest buffers.
 func TestReactive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	for _, test := range []struct {
 		topology string
 		routings []Routing

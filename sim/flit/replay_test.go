@@ -188,6 +188,9 @@ func TestReplayThreads(t *testing.T) {
 			}
 			want := ""
 			for _, threads := range []int{1, 2, 3} {
+				if testing.Short() && (plain || threads == 2) {
+					continue
+				}
 				result, report, err := compiled.Clone().Run(Options{Network: net, Params: p, Threads: threads})
 				if err != nil {
 					t.Fatal(err)

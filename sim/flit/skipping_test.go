@@ -9,6 +9,9 @@ import (
 // TestSkipping checks that skipping idle routers, ports and NICs gives the same result as visiting each of them in
 // every cycle.
 func TestSkipping(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	reference := func(p *Params) {
 		p.InputArbiter, p.OutputArbiter, p.TransitFirst = LeastRecentlyServed, LeastRecentlyServed, true
 		p.OutputBuffer, p.Speedup, p.Iterations, p.WholeCredits, p.SourceQueue, p.Pipeline = 32, 2, 2, true, 0, 3
