@@ -135,7 +135,7 @@ func allgatherShift(p *Participant, s *Schedule) {
 // Open MPI, ompi/mca/coll/base/coll_base_allgatherv.c (default).
 func allgatherGatherthenbcast(p *Participant, s *Schedule) {
 	s.stage(samePosition, func() { gatherNonblocking(p, s) })
-	p.phase(dag.Bcast, p.offset(p.Members), s)
+	p.phase(dag.Bcast, 0, p.offset(p.Members), s)
 }
 
 // allgatherRecdoublingspread is allgatherRecdoubling for any n: members without a partner get the data of a round from
@@ -156,9 +156,9 @@ func allgatherRecdoublingspread(p *Participant, s *Schedule) {
 		}
 		if theirs+bit > n {
 			p.spread(n-theirs, bit, func(to int) {
-				x.sent = s.send(to, got, x.sent, x.rcvd)
+				x.sent, x.rcvd = s.send(to, got, x.sent, x.rcvd), noStep
 			}, func(from int) {
-				x.rcvd = s.recv(from, got, x.sent, x.rcvd)
+				x.sent, x.rcvd = noStep, s.recv(from, got, x.sent, x.rcvd)
 			})
 		}
 	}

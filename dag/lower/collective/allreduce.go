@@ -129,8 +129,8 @@ func allreduceRabenseifnernear(p *Participant, s *Schedule) {
 //
 // Open MPI, ompi/mca/coll/base/coll_base_allreduce.c (nonoverlapping).
 func allreduceReducethenbcast(p *Participant, s *Schedule) {
-	p.phase(dag.Reduce, p.Bytes, s)
-	p.phase(dag.Bcast, p.Bytes, s)
+	p.phase(dag.Reduce, 0, p.Bytes, s)
+	p.phase(dag.Bcast, 0, p.Bytes, s)
 }
 
 // allreduceDoublebinarytree reduces each half of the vector up its tree of doubleTree, and broadcasts a segment down as

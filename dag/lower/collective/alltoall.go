@@ -133,3 +133,19 @@ func alltoallOrdered(p *Participant, s *Schedule) {
 		}
 	}
 }
+
+// alltoallLinearreverse is alltoallLinear in another order: every member receives from me + 1, me + 2, ..., then sends
+// to me - 1, me - 2, ..., all at once.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_alltoall.c (basic linear).
+func alltoallLinearreverse(p *Participant, s *Schedule) {
+	n := p.Members
+	for k := 1; k < n; k++ {
+		from := (p.Me + k) % n
+		s.recv(from, p.share(from, p.Me))
+	}
+	for k := 1; k < n; k++ {
+		to := (p.Me - k + n) % n
+		s.post(to, p.share(p.Me, to))
+	}
+}

@@ -65,6 +65,24 @@ func bcastRelaychain(p *Participant, s *Schedule) {
 	relayTree(&part, s, chain, p.whole())
 }
 
+// bcastChainnonblocking is bcastChain with one chain and non-blocking sends.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_bcast.c (pipeline).
+func bcastChainnonblocking(p *Participant, s *Schedule) {
+	part := *p
+	part.k = 1
+	t := newTreeNode(&part, s, chain)
+	for i := range p.segments(p.whole()) {
+		segment := p.segment(p.whole(), i)
+		if !t.root {
+			t.rcvd = s.recv(t.parent, segment, t.rcvd)
+		}
+		for _, child := range t.children {
+			t.sent = s.post(int(child), segment, t.sent, t.rcvd)
+		}
+	}
+}
+
 // bcastChain sends from the root to the first member of each chain, and from every member to the next of its chain. One
 // chain with segments is the pipeline algorithm.
 //

@@ -15,6 +15,7 @@ type Participant struct {
 	Root    int   // position of the root of a rooted collective
 	Bytes   int64 // size of the instance, 0..MaxInt64/Members
 
+	base   int64    // first byte of the data of a phase of a composed collective, for a vector
 	starts []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
 	nodes  *nodeMap // nodes of the members; nil: each member has a node of its own
 
@@ -40,7 +41,7 @@ func (p *Participant) absolute(v int) int {
 
 // whole returns the whole vector of a bcast, reduce, allreduce or scan.
 func (p *Participant) whole() span {
-	return span{0, p.Bytes}
+	return span{p.base, p.Bytes}
 }
 
 // block returns the block of member i: its contribution to a gather or allgather, its result of a scatter or
@@ -66,7 +67,7 @@ func (p *Participant) offset(i int) int64 {
 	case p.starts != nil:
 		return p.starts[i]
 	case p.splitsTotal():
-		return partStart(p.Bytes, p.Members, i)
+		return p.base + partStart(p.Bytes, p.Members, i)
 	}
 	return int64(i) * p.Bytes
 }
@@ -80,7 +81,7 @@ func (p *Participant) splitsTotal() bool {
 // parts divides the vector into n parts and returns parts first to last-1.
 func (p *Participant) parts(n, first, last int) span {
 	from := partStart(p.Bytes, n, first)
-	return span{from, partStart(p.Bytes, n, last) - from}
+	return span{p.base + from, partStart(p.Bytes, n, last) - from}
 }
 
 // share returns the data that member i sends to member j in an all-to-all.
@@ -140,10 +141,10 @@ func (p *Participant) elements(n int) func(first, last int) span {
 }
 
 // phase appends a collective of all members by the algorithm that the choice selects, as a stage of a composed one.
-// Root is member 0, and bytes is the size of the instance.
-func (p *Participant) phase(kind dag.Subkind, bytes int64, s *Schedule) {
+// bytes is the size of the instance.
+func (p *Participant) phase(kind dag.Subkind, root int, bytes int64, s *Schedule) {
 	part := *p
-	part.Kind, part.Bytes, part.Root, part.starts = kind, bytes, 0, nil
+	part.Kind, part.Bytes, part.Root, part.starts = kind, bytes, root, nil
 	chosen := p.choice.find(kind, bytes, p.Members)
 	part.k, part.segmentSize = chosen.k, chosen.segment
 	s.stage(samePosition, func() { chosen.algorithm.plan(&part, s) })

@@ -132,11 +132,12 @@ func reduceRabenseifnernear(p *Participant, s *Schedule) {
 	}
 }
 
-// reduceBinaryinterleaved is reduceBinary with another numbering of the tree, binaryInterleaved.
+// reduceBinaryinterleaved is reduceBinary with another numbering of the tree, binaryInterleaved. A member receives from
+// two children at a time.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_reduce.c (binary tree).
 func reduceBinaryinterleaved(p *Participant, s *Schedule) {
-	reduceTree(p, s, binaryInterleaved, p.whole())
+	reduceBuffered(p, s, binaryInterleaved, p.whole())
 }
 
 // reduceBinomialtuned is reduceBinomial. Vectors of 2 KiB and more are split into segments of 1 KiB if n exceeds
@@ -150,6 +151,13 @@ func reduceBinomialtuned(p *Participant, s *Schedule) {
 		part.segmentSize = 1024
 	}
 	reduceTree(&part, s, binomial, p.whole())
+}
+
+// reduceChainbuffered is reduceChain; the root receives from two chains at a time, in order.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_reduce.c (chain).
+func reduceChainbuffered(p *Participant, s *Schedule) {
+	reduceBuffered(p, s, chain, p.whole())
 }
 
 // reduceSequential sends every member's data to the root, which receives from one member after the other, the last one

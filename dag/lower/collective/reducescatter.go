@@ -112,11 +112,13 @@ func reducescatterRecdoubling(p *Participant, s *Schedule) {
 		}
 		if theirs < n && theirs+bit > n {
 			data := except(theirs, bit)
+			received := x.rcvd
 			p.spread(n-theirs, bit, func(to int) {
-				x.sent = s.send(to, data, x.sent, x.rcvd)
-				s.setRelayed(x.sent, x.rcvd)
+				x.sent, x.rcvd = s.send(to, data, x.sent, x.rcvd), noStep
+				s.setRelayed(x.sent, received)
 			}, func(from int) {
-				x.rcvd = s.combine(from, data, x.sent, x.rcvd)
+				x.sent, x.rcvd = noStep, s.combine(from, data, x.sent, x.rcvd)
+				received = x.rcvd
 			})
 		}
 	}

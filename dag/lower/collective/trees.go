@@ -1,5 +1,7 @@
 package collective
 
+import "github.com/tracedag/tracedag/dag"
+
 // treeShape defines a tree of the members 0..n-1, whose root is member 0. It returns the parent of member v > 0, and
 // appends v's children to the given slice in descending order of subtree size. k is the shape's parameter.
 type treeShape func(v, n, k int, children []int32) (parent int, all []int32)
@@ -184,13 +186,36 @@ func relay(p *Participant, s *Schedule, x span) (from0 Participant, last int32) 
 	return from0, last
 }
 
-// relayTree appends a broadcast of x in a tree from member 0, after a message from the root to member 0.
+// relayTree appends a broadcast of x in a tree from member 0, after a message from the root to member 0. If x has more
+// than one segment, a member sends a segment to all children as soon as it has arrived; what remains after the last
+// full segment is broadcast from the root by the algorithm that the choice selects.
 func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	from0, last := relay(p, s, x)
 	t := newTreeNode(&from0, s, shape)
-	t.sent, t.rcvd = last, last
-	for i := range p.segments(x) {
-		t.bcast(p.segment(x, i), noStep)
+	t.rcvd = last // a send of the root precedes its receive, and thus its further sends
+	if t.root {
+		t.sent = last
+	}
+	if p.segments(x) == 1 {
+		t.bcast(x, noStep)
+		return
+	}
+	for i := range int(x.bytes / p.segmentSize) {
+		segment := p.segment(x, i)
+		arrived := last
+		if !t.root {
+			t.rcvd = s.recv(t.parent, segment, t.rcvd)
+			arrived = t.rcvd
+		}
+		for _, child := range t.children {
+			t.sent = s.post(int(child), segment, t.sent, arrived)
+			arrived = noStep
+		}
+	}
+	if rest := x.bytes % p.segmentSize; rest > 0 {
+		part := *p
+		part.base, part.Bytes = p.base+x.bytes-rest, rest
+		part.phase(dag.Bcast, p.Root, rest, s)
 	}
 }
 
@@ -199,6 +224,33 @@ func reduceTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	t := newTreeNode(p, s, shape)
 	for i := range p.segments(x) {
 		t.reduce(p.segment(x, i))
+	}
+}
+
+// reduceBuffered appends a reduction of x in a tree, segment by segment. A member receives from the children in order.
+// It posts the next receive before the end of the last one if it has several children and segments of 16 KiB or more;
+// smaller ones arrive without a receive, but are taken in order.
+func reduceBuffered(p *Participant, s *Schedule, shape treeShape, x span) {
+	t := newTreeNode(p, s, shape)
+	last := [3]int32{noStep, noStep, noStep} // receives, the latest first
+	for i := range p.segments(x) {
+		segment := p.segment(x, i)
+		one := len(t.children) == 1 || segment.bytes < 16<<10 // at a time
+		for _, child := range t.children {
+			after := last[1:]
+			if one {
+				after = last[:1]
+			}
+			next := s.combine(int(child), segment, after...)
+			last = [3]int32{next, last[0], last[1]}
+		}
+		switch {
+		case t.root:
+		case one:
+			t.sent = s.send(t.parent, segment, t.sent, last[0])
+		default:
+			t.sent = s.send(t.parent, segment, t.sent, last[0], last[1])
+		}
 	}
 }
 
