@@ -250,6 +250,11 @@ func (p *Program) MostCalcTime() uint64 {
 	return most
 }
 
+// WaitsForStarts reports whether some op waits for the start of another; see [Program.StartDependents].
+func (p *Program) WaitsForStarts() bool {
+	return p.anyStarts
+}
+
 // StartDependents returns the ops that depend on the start of op i, in order. They are valid until the next call.
 func (p *Program) StartDependents(i uint32) []uint32 {
 	if !p.anyStarts {

@@ -362,16 +362,18 @@ func (w *Wheel) inOrder(events []Event) []Event {
 	if w.unsorted {
 		return events
 	}
-	if len(events) > fewEvents {
-		if slices.IsSortedFunc(events, compare) {
-			return events
-		}
-		if w.grain > 0 { // otherwise all events have the same time
-			events = w.distribute(events)
-		}
+	sorted := 1
+	for sorted < len(events) && !events[sorted].before(events[sorted-1]) {
+		sorted++
+	}
+	if sorted >= len(events) {
+		return events
+	}
+	if len(events) > fewEvents && w.grain > 0 { // with grain 0 all events have the same time
+		events, sorted = w.distribute(events), 1
 	}
 	moves := mostSortMoves * len(events)
-	for i := 1; i < len(events); i++ {
+	for i := sorted; i < len(events); i++ {
 		e, at := events[i], i
 		for ; at > 0 && e.before(events[at-1]); at-- {
 			events[at] = events[at-1]

@@ -288,6 +288,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 		return err
 	}
 	s.run(op)
+	s.sent(op)
 	s.depart(i, t)
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
 	size, x, wire := s.sizes(op)

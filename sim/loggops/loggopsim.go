@@ -14,11 +14,14 @@ import (
 // searches lists of receives and messages; here a hash table finds them (sim.Matcher). If the conditions of a data
 // structure are not met, loggopsim uses the reference's method.
 type loggopsim struct {
-	*reference
+	reference
+	ops      []sim.Op // of the program
+	starts   bool     // some op waits for the start of another
 	queue    event.Wheel
 	grain    uint       // of the queue
 	prefetch bool       // see prefetchNext
 	windowed bool       // the ops are not all in memory: every event in the queue holds its op
+	plain    bool       // none of watched, prefetch and windowed
 	shard    *shard     // the shard that this is part of; nil: the replay is not divided
 	lines    clockLines // nil: events return to the queue
 
@@ -56,7 +59,7 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &loggopsim{reference: r, grain: grain(p, n)}
+	s := &loggopsim{reference: *r, ops: p.Ops, starts: p.WaitsForStarts(), grain: grain(p, n)}
 	s.queue = *event.NewWheel(s.grain)
 	if p.Plain {
 		s.matchers = make([]sim.Matcher, p.Ranks())
@@ -72,6 +75,7 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	} else {
 		s.watched = true
 	}
+	s.plain = !s.prefetch && !s.windowed && !s.watched
 	return s, nil
 }
 
@@ -90,7 +94,11 @@ func grain(p *sim.Program, n nanoseconds) uint {
 // begin queues the ops that are ready at the start.
 func (s *loggopsim) begin() {
 	for host := range s.p.Ranks() {
-		s.flush(s.roots(host), true)
+		ready := s.roots(host)
+		sortByType(ready, s.ops)
+		for _, i := range ready {
+			s.draw(0, i)
+		}
 	}
 }
 
@@ -112,24 +120,32 @@ func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 		if s.queue.Len() == 0 {
 			return true, nil
 		}
-		if s.prefetch {
-			s.prefetchNext()
-		}
 		e := s.queue.Pop()
-		if s.watched {
-			s.watchEvent(e)
+		if s.plain {
+			err = s.handle(e)
+		} else {
+			err = s.handleSpecial(e)
 		}
-		if err := s.handle(e); err != nil {
+		if err != nil {
 			return false, err
-		}
-		if s.windowed {
-			s.p.Drop(e.Payload() &^ isMessage)
-			if err := s.p.Failed(); err != nil {
-				return false, err
-			}
 		}
 	}
 	return false, nil
+}
+
+// handleSpecial is handle unless the replay is plain.
+func (s *loggopsim) handleSpecial(e event.Event) error {
+	if s.prefetch {
+		s.prefetchNext()
+	}
+	if s.watched {
+		s.watchEvent(e)
+	}
+	if err := s.handle(e); err != nil || !s.windowed {
+		return err
+	}
+	s.p.Drop(e.Payload() &^ isMessage)
+	return s.p.Failed()
 }
 
 // watchEvent calls watch for an event.
@@ -144,10 +160,10 @@ const prefetchRanks = 4096
 
 // prefetchNext prefetches the op of an event soon to occur, and the state of the host of an earlier one.
 func (s *loggopsim) prefetchNext() {
-	if payload, ok := s.queue.Peek(6); ok {
+	if payload, ok := s.queue.Peek(5); ok {
 		cpu.Prefetch(s.p.Ops, payload&^isMessage)
 	}
-	if payload, ok := s.queue.Peek(3); ok {
+	if payload, ok := s.queue.Peek(2); ok {
 		op := &s.p.Ops[payload&^isMessage]
 		host := op.Rank
 		if payload&isMessage != 0 {
@@ -163,7 +179,7 @@ func (s *loggopsim) prefetchNext() {
 // handle handles an event.
 func (s *loggopsim) handle(e event.Event) error {
 	i := e.Payload() &^ isMessage
-	op := &s.p.Ops[i]
+	op := &s.ops[i]
 	switch {
 	case e.Payload()&isMessage != 0:
 		return s.message(e, i, op)
@@ -227,31 +243,37 @@ func (s *loggopsim) push(e event.Event) {
 	s.queue.Push(e)
 }
 
-// flush queues a host's ops that became ready, at the time when their clocks are free, or at time 0 at the start of the
-// run.
-func (s *loggopsim) flush(ready []uint32, atStart bool) {
-	sortByType(ready, s.p.Ops)
-	if atStart {
-		for _, i := range ready {
-			s.draw(0, i)
+// flush queues a host's ops that became ready, at the time when their clocks are free.
+func (s *loggopsim) flush(ready []uint32) {
+	if len(ready) < 2 {
+		if len(ready) == 1 {
+			s.draw(s.free(ready[0]), ready[0])
 		}
 		return
 	}
+	sortByType(ready, s.ops)
 	for k, i := range ready {
-		op := &s.p.Ops[i]
-		s.p.PrefetchDependents(i, op)
-		cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-		t := *cpu
-		if op.Flags&sim.IsSend != 0 {
-			t = max(t, *gs)
-		}
-		if s.lines != nil && op.Flags&sim.IsRecv == 0 && (k+1 < len(ready) && sameClocks(op, &s.p.Ops[ready[k+1]]) ||
-			k > 0 && sameClocks(op, &s.p.Ops[ready[k-1]])) {
+		op, t := &s.ops[i], s.free(i)
+		if s.lines != nil && op.Flags&sim.IsRecv == 0 && (k+1 < len(ready) && sameClocks(op, &s.ops[ready[k+1]]) ||
+			k > 0 && sameClocks(op, &s.ops[ready[k-1]])) {
 			s.drawInLine(t, i, op)
 		} else {
 			s.draw(t, i)
 		}
 	}
+}
+
+// free returns the time from which the clocks of op i are free.
+func (s *loggopsim) free(i uint32) uint64 {
+	op := &s.ops[i]
+	if s.prefetch {
+		s.p.PrefetchDependents(i, op)
+	}
+	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+	if op.Flags&sim.IsSend != 0 {
+		return max(*cpu, *gs)
+	}
+	return *cpu
 }
 
 // sameClocks reports whether two ops of a host, both sends or both calcs, need the same clocks.
@@ -263,21 +285,24 @@ func sameClocks(a, b *sim.Op) bool {
 // flushBoth flushes the current host and the event's other host, the lower one first.
 func (s *loggopsim) flushBoth(host, other uint32) {
 	if other < host {
-		s.flush(s.remote, false)
-		s.flush(s.ready, false)
+		s.flush(s.remote)
+		s.flush(s.ready)
 		return
 	}
-	s.flush(s.ready, false)
+	s.flush(s.ready)
 	if other != host {
-		s.flush(s.remote, false)
+		s.flush(s.remote)
 	}
 }
 
 // started marks the start of op i at its start dependents, and returns those without further dependencies.
 func (s *loggopsim) started(i uint32) []uint32 {
 	ready := s.ready[:0]
+	if !s.starts {
+		return ready
+	}
 	for _, i := range s.p.StartDependents(i) {
-		op := &s.p.Ops[i]
+		op := &s.ops[i]
 		if op.Flags&hasRun != 0 {
 			continue // see hasRun
 		}
@@ -289,24 +314,35 @@ func (s *loggopsim) started(i uint32) []uint32 {
 	return ready
 }
 
+// The event handlers below call turn only for events that have waited or must wait, and what costs time only for noise
+// and timelines behind a test: most events need none of these.
+
 func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
 	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-	w, run := s.turn(e, op, op.Rank, calcWaits, *cpu)
-	if !run {
-		return nil
+	var w *clockLine
+	if run := true; op.Flags&opWaited != 0 || *cpu > e.Time {
+		if w, run = s.turn(e, op, op.Rank, calcWaits, *cpu); !run {
+			return nil
+		}
 	}
 	end := e.Time + op.Size
-	noise, err := s.noiseOver(op.Rank, e.Time, end)
-	if err != nil {
-		return err
+	*cpu = end
+	if s.noise != nil {
+		noise, err := s.noiseOver(op.Rank, e.Time, end)
+		if err != nil {
+			return err
+		}
+		*cpu += noise
 	}
 	s.run(op)
-	*cpu = end + noise
-	s.ready = s.started(i)
-	s.ready = s.p.Release(s.ready, i, hasRun)
-	s.flush(s.ready, false)
-	s.wakeNext(w, e.Time, *cpu)
-	s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
+	s.ready = s.p.Release(s.started(i), i, hasRun)
+	s.flush(s.ready)
+	if w != nil {
+		s.wakeNext(w, e.Time, *cpu)
+	}
+	if s.timeline != nil {
+		s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
+	}
 	s.p.Drop(i)
 	return nil
 }
@@ -314,30 +350,42 @@ func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
 func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	t := e.Time
 	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
-	w, run := s.turn(e, op, op.Rank, sendWaits, max(*cpu, *gs))
-	if !run {
-		return nil
+	var w *clockLine
+	if run, free := true, max(*cpu, *gs); op.Flags&opWaited != 0 || free > t {
+		if w, run = s.turn(e, op, op.Rank, sendWaits, free); !run {
+			return nil
+		}
 	}
-	noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
-	if err != nil {
-		return err
-	}
-	s.run(op)
-	s.depart(i, t)
-	s.ready = s.started(i)
 	x := op.Size - 1
 	busy := t + s.n.o + x*s.n.O
-	*cpu = busy + noise
-	*gs = t + s.n.g + x*s.n.G
-	s.draw(t+s.n.o+s.n.L, i|isMessage)
-	if op.Size <= uint64(s.n.S) {
-		s.ready = s.p.Release(s.ready, i, hasRun)
+	*cpu = busy
+	if s.noise != nil {
+		noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
+		if err != nil {
+			return err
+		}
+		*cpu += noise
 	}
-	s.flush(s.ready, false)
-	s.wakeNext(w, t, max(*cpu, *gs))
-	s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
-	s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, busy+noise)
-	if op.Size <= uint64(s.n.S) {
+	*gs = t + s.n.g + x*s.n.G
+	s.run(op)
+	s.sent(op)
+	s.depart(i, t)
+	ready := s.started(i)
+	s.draw(t+s.n.o+s.n.L, i|isMessage)
+	eager := op.Size <= uint64(s.n.S)
+	if eager {
+		ready = s.p.Release(ready, i, hasRun)
+	}
+	s.ready = ready
+	s.flush(ready)
+	if w != nil {
+		s.wakeNext(w, t, max(*cpu, *gs))
+	}
+	if s.timeline != nil {
+		s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
+		s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, *cpu)
+	}
+	if eager {
 		s.p.Drop(i)
 	}
 	return nil
@@ -346,24 +394,29 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(op)
 	s.depart(i, t)
-	s.ready, s.remote = s.started(i), s.remote[:0]
+	s.ready = s.started(i)
 	m := s.post(i, op)
 	if m == sim.NoOp {
-		s.flush(s.ready, false)
+		s.flush(s.ready)
 		return
 	}
-	send := &s.p.Ops[m]
+	s.remote = s.remote[:0]
+	send := &s.ops[m]
 	sender := send.Rank
 	if op.Size > uint64(s.n.S) {
 		s.releaseSend(t, m, op.Rank, op)
-		s.transfer(m, i, true, t, t, op.Size)
+		if s.timeline != nil {
+			s.transfer(m, i, true, t, t, op.Size)
+		}
 		if send.Size > uint64(s.n.S) { // otherwise it has ended before
 			s.p.Drop(m)
 		}
 	}
 	s.ready = s.p.Release(s.ready, i, hasRun)
 	s.flushBoth(op.Rank, sender)
-	s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
+	if s.timeline != nil {
+		s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
+	}
 	s.p.Drop(m)
 	s.p.Drop(i)
 }
@@ -373,34 +426,48 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	t, host := e.Time, uint32(send.Peer)
 	cpu, _, gr := s.clocks(host, send.Stream, send.NIC)
-	w, run := s.turn(e, send, host, messageWaits, max(*cpu, *gr))
-	if !run {
-		return nil
-	}
-	noise, err := s.noiseOver(host, t, t+s.n.o)
-	if err != nil {
-		return err
+	var w *clockLine
+	if run, free := true, max(*cpu, *gr); send.Flags&messageWaited != 0 || free > t {
+		if w, run = s.turn(e, send, host, messageWaits, free); !run {
+			return nil
+		}
 	}
 	x := send.Size - 1
 	received := t + s.n.o + max(x*s.n.O, x*s.n.G)
-	*cpu = received + noise
+	*cpu = received
+	if s.noise != nil {
+		noise, err := s.noiseOver(host, t, t+s.n.o)
+		if err != nil {
+			return err
+		}
+		*cpu += noise
+	}
 	*gr = t + s.n.g + x*s.n.G
 	i := s.arrive(m, send)
 	if i == sim.NoOp {
 		s.arrivedEarly(m, send, t, t+max(x*s.n.O, x*s.n.G))
-		s.wakeNext(w, t, max(*cpu, *gr))
+		if w != nil {
+			s.wakeNext(w, t, max(*cpu, *gr))
+		}
 		return nil
 	}
-	s.ready, s.remote = s.ready[:0], s.remote[:0]
 	if send.Size > uint64(s.n.S) {
+		s.ready, s.remote = s.ready[:0], s.remote[:0]
 		s.releaseSend(t, m, host, send)
+		s.ready = s.p.Release(s.ready, i, hasRun)
+		s.flushBoth(host, send.Rank)
+	} else {
+		s.ready = s.p.Release(s.ready[:0], i, hasRun)
+		s.flush(s.ready)
 	}
-	s.ready = s.p.Release(s.ready, i, hasRun)
-	s.flushBoth(host, send.Rank)
-	s.wakeNext(w, t, max(*cpu, *gr))
-	s.transfer(m, i, false, t, t+x*s.n.G-x*s.n.O, send.Size)
-	s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
-	s.span(sim.NoiseSpan, host, send.Stream, i, received, received+noise)
+	if w != nil {
+		s.wakeNext(w, t, max(*cpu, *gr))
+	}
+	if s.timeline != nil {
+		s.transfer(m, i, false, t, t+x*s.n.G-x*s.n.O, send.Size)
+		s.span(sim.RecvSpan, host, send.Stream, i, t+x*s.n.G-x*s.n.O, received)
+		s.span(sim.NoiseSpan, host, send.Stream, i, received, *cpu)
+	}
 	if send.Size > uint64(s.n.S) {
 		s.p.Drop(m)
 	}
@@ -412,7 +479,7 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 // releaseSend ends the rendezvous of send m, which host matched at time t. It advances the sender's clocks of the
 // stream and NIC of named.
 func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
-	sender := s.p.Ops[m].Rank
+	sender := s.ops[m].Rank
 	if sender == host {
 		s.ready = s.p.Release(s.ready, m, hasRun)
 	} else {

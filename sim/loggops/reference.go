@@ -204,10 +204,12 @@ func (r *reference) run(op *sim.Op) {
 	r.p.PrefetchOps(op)
 	op.Flags |= hasRun
 	r.progress.Ran()
-	if op.Flags&sim.IsSend != 0 {
-		r.messages++
-		r.bytes += op.Size
-	}
+}
+
+// sent counts the message of a send that runs.
+func (r *reference) sent(op *sim.Op) {
+	r.messages++
+	r.bytes += op.Size
 }
 
 // dependents returns the ops that depend on the end of op i, in memory that the next call reuses.

@@ -43,9 +43,6 @@ type shard struct {
 	index       int
 	first, last uint32 // the shard has hosts first to last-1
 
-	// Target of loggopsim's pointer, inline so that threads do not share cache lines that they write.
-	own reference
-
 	base  uint64       // first number drawn in the current window
 	end   uint64       // end of the current window
 	mine  *report      // report on the current window
@@ -126,10 +123,10 @@ func (s *loggopsim) divide(n int) *shards {
 	all := &shards{lookahead: s.n.o + s.n.L, barrier: sim.NewBarrier(n), mostWindows: mostWindows}
 	first := s.p.Divide(n)
 	for k := range n {
-		sh := &shard{all: all, index: k, first: uint32(first[k]), last: uint32(first[k+1]), own: *s.reference}
-		sh.own.ready, sh.own.remote, sh.own.after = nil, nil, nil
-		sh.loggopsim = loggopsim{reference: &sh.own, shard: sh, lines: s.lines, matchers: s.matchers,
-			queue: *event.NewWheel(s.grain)}
+		sh := &shard{all: all, index: k, first: uint32(first[k]), last: uint32(first[k+1])}
+		sh.loggopsim = loggopsim{reference: s.reference, ops: s.ops, starts: s.starts, shard: sh, lines: s.lines,
+			matchers: s.matchers, queue: *event.NewWheel(s.grain)}
+		sh.ready, sh.remote, sh.after = nil, nil, nil
 		all.of = append(all.of, sh)
 	}
 	return all
