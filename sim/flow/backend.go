@@ -57,6 +57,8 @@ type backend struct {
 	sample                dag.Time
 	flows, ports, samples string // file names
 	maxFlows              int
+	window                measure.Window
+	gap                   dag.Time
 
 	network  *topology.Network // nil: platform
 	platform *platform.Platform
@@ -127,10 +129,12 @@ func (b *backend) Params() param.Set {
 			Between(0, 1).Sweep(),
 		param.TimeIn(&b.overhead, dag.Nanosecond, "o",
 			"processor time per message at both ends; without unit in ns").Sweep(),
+		param.TimeIn(&b.gap, dag.Nanosecond, "g", "gap between messages of a NIC; without unit in ns").Sweep(),
 		param.Size(&b.rendezvous, "S", "largest eager message; larger ones wait for their receive").
 			Default("unlimited").Sweep(),
 	}
 	set = append(set, b.smpiParams()...)
+	set = append(set, b.window.Params()...)
 	set = append(set,
 		param.Time(&b.sample, "sample", "sampling period of the rates of ports").Default("no samples"),
 		param.File(&b.samples, "samples", "write the samples to a CSV file"),
@@ -138,11 +142,12 @@ func (b *backend) Params() param.Set {
 			"write source, destination, start, completion, job, class and name of each flow to a CSV file"),
 		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file"),
 		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32))
-	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance", "entropy")
+	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance",
+		"entropy")
 	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic", "ack-share")
-	set.Under("Messages", "o", "S")
+	set.Under("Messages", "o", "g", "S")
 	set.Under("Protocol of SMPI", smpiNames...)
-	set.Under("Output", "sample", "samples", "flows", "ports", "max-flows")
+	set.Under("Output", "measure-from", "measure-until", "sample", "samples", "flows", "ports", "max-flows")
 	return set
 }
 
@@ -158,7 +163,11 @@ func (b *backend) Check(env *sim.Env) (err error) {
 		return param.Needs("sample", "--samples, the file")
 	case b.nics < 1:
 		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
-	case min(b.overhead, b.local.Latency) < 0 || min(b.rendezvous, b.model.gamma) < 0:
+	case b.window.Check() != nil:
+		return b.window.Check()
+	case b.gap > 0 && b.smpi.on():
+		return param.Errorf("g", "the protocol smpi has no gap")
+	case min(b.overhead, b.gap, b.local.Latency) < 0 || min(b.rendezvous, b.model.gamma) < 0:
 		return errors.New("expected times and sizes of at least 0, found a negative one")
 	}
 	for _, file := range []struct{ name, path string }{{"flows", b.flows}, {"ports", b.ports},
@@ -205,6 +214,14 @@ func (b *backend) checkBalance() error {
 			"found %s", balanceFixed, b.balance)
 	}
 	return nil
+}
+
+// linkName returns the name of a link.
+func (b *backend) linkName(l int) string {
+	if b.platform != nil {
+		return b.platform.Links[l].Name
+	}
+	return b.network.LinkName(l)
 }
 
 // size returns the number of hosts.
@@ -423,8 +440,8 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	*results, error) {
 	started := time.Now()
 	c := &coupling{
-		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program,
-		ctx: o.Context,
+		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program, ctx: o.Context,
+		gap: uint64(b.gap), nics: max(1, r.program.NICs),
 	}
 	if b.smpi.on() {
 		c.smpi = &b.smpi
@@ -434,6 +451,12 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		c.paths, c.fluid = g, newFluid(g.solverLinks())
 		c.loops = b.local == topology.Local{}
 		c.ends = topology.NewEnds(nil, nil, hosts, b.nics, r.program)
+		if len(b.failures) > 0 {
+			c.ends.SetWorks(func(from, to uint32) bool {
+				_, err := g.find(&path{}, from, to, 0, nil)
+				return err == nil
+			})
+		}
 	} else {
 		routes, err := topology.NewRoutes(o.Context, b.network, nil)
 		if err != nil {
@@ -441,6 +464,9 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		}
 		s := newSelector(b.network, routes, b.balance, b.seed, b.entropy, len(b.failures) > 0)
 		c.ends = topology.NewEnds(b.network, routes, hosts, b.nics, r.program)
+		if len(b.failures) > 0 {
+			c.ends.SetWorks(func(from, to uint32) bool { return s.routes.Connects(from, to) })
+		}
 		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
 	}
 	c.carried = make([]float64, len(c.fluid.links))
@@ -458,6 +484,12 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	}
 	if b.balance == balanceSpray && b.entropy == 0 || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
+	}
+	if b.gap > 0 {
+		c.nicFree = make([]uint64, r.program.Ranks()*c.nics)
+	}
+	if to, ok := o.Timeline.(sim.NetworkTimeline); ok && c.fails {
+		c.marks, c.linkName = to, b.linkName
 	}
 	if o.Timeline != nil {
 		c.sent = make([]uint64, r.program.NumOps())
@@ -495,7 +527,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		result.Path = e.Path()
 	}
 	result.Finished(started)
-	return result, newResults(c, r.labels), nil
+	return result, newResults(c, r.labels, b.window), nil
 }
 
 // values returns the parameters for results.
@@ -518,6 +550,9 @@ func (b *backend) values(m *model) sim.Values {
 		{Name: "nics", Value: b.nics}, {Name: "placement", Value: b.placement.String()},
 		{Name: "local_bits_s", Value: b.local.Rate}, {Name: "local_latency_ps", Value: b.local.Latency},
 		{Name: "seed", Value: b.seed},
+	}
+	if b.gap > 0 {
+		values = append(values, sim.Value{Name: "g_ps", Value: b.gap})
 	}
 	if m.crossTraffic && m.acks != simGridACKs {
 		values = append(values, sim.Value{Name: "ack_share", Value: m.acks})

@@ -43,6 +43,13 @@ type coupling struct {
 	steps   int64
 	err     error // ends the run
 
+	gap     uint64   // shortest time between the starts of two messages at a NIC
+	nics    int      // per rank, of the trace
+	nicFree []uint64 // by rank and NIC: earliest start of the next message; nil without a gap
+
+	marks    sim.NetworkTimeline // of failures; nil: none
+	linkName func(link int) string
+
 	changes []change  // of links, that are to come
 	fails   bool      // there were some
 	rates   []float64 // by link of the solver: of the network
@@ -79,6 +86,7 @@ type running struct {
 const (
 	requestArrived   sim.NetworkEvent = iota // at the receiver: an announcement has arrived
 	grantArrived                             // at the sender: the answer has arrived
+	gapEnded                                 // at the sender: its NIC is free for the message
 	sendEnded                                // at the sender: the message has arrived
 	messageDelivered                         // at the receiver, after that: the message has arrived
 )
@@ -121,6 +129,23 @@ func (c *coupling) hand(a *sim.Actor, m uint32, t uint64) {
 	if from, to := c.ends.Of(op, m); c.isLocal(from, to) {
 		a.Schedule(op.Rank, t+c.local.Time(op.Size), sendEnded, m)
 		return
+	}
+	if c.nicFree != nil {
+		free := &c.nicFree[int(op.Rank)*c.nics+int(op.NIC)]
+		start := max(t, *free)
+		*free = start + c.gap
+		if start > t {
+			a.Schedule(op.Rank, start, gapEnded, m)
+			return
+		}
+	}
+	c.depart(a, m, t)
+}
+
+// depart makes a message a flow at a time.
+func (c *coupling) depart(a *sim.Actor, m uint32, t uint64) {
+	if c.sent != nil {
+		c.sent[m] = t
 	}
 	c.handed = append(c.handed, m)
 	a.Wake(t)
@@ -175,6 +200,8 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		a.Announce(m)
 	case kind == grantArrived:
 		c.hand(a, m, a.Now())
+	case kind == gapEnded:
+		c.depart(a, m, a.Now())
 	case kind == messageDelivered:
 		if a.Op(m).Size <= c.rendezvous && c.smpi == nil {
 			a.Announce(m)

@@ -14,22 +14,24 @@ import (
 
 // change is the start or the end of a failure.
 type change struct {
-	at    uint64 // picoseconds
-	links []int
-	down  int     // 1: the links fail; -1: they are restored; 0: only their rate changes
-	rate  float64 // bytes per second in each direction; 0: that of the network
+	at      uint64 // picoseconds
+	failure *topology.Failure
+	ends    bool
+	links   []int
+	down    int     // 1: the links fail; -1: they are restored; 0: only their rate changes
+	rate    float64 // bytes per second in each direction; 0: that of the network
 }
 
 // changes returns the starts and ends of failures in the order of time.
 func changes(failures []topology.Failure) (list []change) {
-	for _, f := range failures {
-		down := 0
+	for i := range failures {
+		f, down := &failures[i], 0
 		if f.Rate == 0 {
 			down = 1
 		}
-		list = append(list, change{uint64(f.At), f.Links, down, float64(f.Rate) / 8})
+		list = append(list, change{uint64(f.At), f, false, f.Links, down, float64(f.Rate) / 8})
 		if f.Until > 0 {
-			list = append(list, change{uint64(f.Until), f.Links, -down, 0})
+			list = append(list, change{uint64(f.Until), f, true, f.Links, -down, 0})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(a.at, b.at) })
@@ -68,6 +70,9 @@ func (c *coupling) apply(a *sim.Actor) {
 	ch := &c.changes[0]
 	c.changes = c.changes[1:]
 	c.fluid.advance(float64(ch.at))
+	if c.marks != nil {
+		c.marks.Mark(ch.at/uint64(c.program.Unit), ch.failure.Mark(c.linkName, ch.ends))
+	}
 	for _, l := range ch.links {
 		for _, i := range c.paths.linksOf(l) {
 			rate := ch.rate
@@ -99,8 +104,8 @@ func (c *coupling) apply(a *sim.Actor) {
 	}
 }
 
-// reroute gives a flow the path that a flow which starts now would have. With the policy least, it keeps a path that
-// works.
+// reroute gives a flow the path that a flow which starts now would have, from and to ports of GPUs that work. With the
+// policy least, it keeps a path that works.
 func (c *coupling) reroute(f uint32) {
 	x := &c.active[f]
 	r := &c.records[x.record]
@@ -110,7 +115,12 @@ func (c *coupling) reroute(f uint32) {
 	for _, port := range x.used {
 		c.load[port] -= r.bytes
 	}
-	route, err := c.route(r.source, r.target, x.record+1, x.used)
+	keep := x.used
+	if !c.paths.works(keep) {
+		r.source, r.target = c.ends.Of(&c.program.Ops[x.message], x.message)
+		keep = nil
+	}
+	route, err := c.route(r.source, r.target, x.record+1, keep)
 	if err != nil {
 		route = nil
 	}

@@ -1,6 +1,8 @@
 package flow_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +70,56 @@ func TestGPUBundles(t *testing.T) {
 		for i := range spray {
 			if d := spray[i] - fixed[i]; d > 1 || d < -1 {
 				t.Fatalf("%s: flow %d ends at %v, with single links at %v", topology, i, spray[i], fixed[i])
+			}
+		}
+	}
+}
+
+// TestRails checks that traffic uses the other NICs of a host when the switch of one has failed, and returns to the
+// former one afterwards. Without failures, two messages take 40 us on a NIC each, on links of 200 Gb/s.
+func TestRails(t *testing.T) {
+	const us, mb = dag.Microsecond, 1_000_000
+	gpus := "topology=alibabahpn:gpus=16,server=4,psws=4,maxasws=8,planes=2,nvrate=800Gbps,nics=2"
+	pair := []message{{0, 4, mb, 0}, {0, 4, mb, 0}} // a rail of two NICs, 1 us
+	far := []message{{0, 8, mb, 0}, {0, 8, mb, 0}}  // in another segment, 2 us
+	// Two hosts of two NICs, one at each of two switches without a connection.
+	list := filepath.Join(t.TempDir(), "rails")
+	text := "host a0\nhost a1\nhost b0\nhost b1\na0 s0 200Gbps 500ns\na1 s1 200Gbps 500ns\n" +
+		"b0 s0 200Gbps 500ns\nb1 s1 200Gbps 500ns\n"
+	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name     string
+		messages []message
+		set      []string
+		want     []dag.Time
+	}{
+		{"both switches", pair, []string{gpus}, []dag.Time{41 * us, 41 * us}},
+		{"one switch from the start", pair, []string{gpus, "fail=asw0@0s"}, []dag.Time{81 * us, 81 * us}},
+		{"one switch after half of the bytes", pair, []string{gpus, "fail=asw0@21us"}, []dag.Time{61 * us, 61 * us}},
+		{"for a time", pair, []string{gpus, "fail=asw0@11us..31us"}, []dag.Time{51 * us, 51 * us}},
+		{"the switches above one rail", far, []string{gpus, "fail=psw0@0s", "fail=psw1@0s"},
+			[]dag.Time{82 * us, 82 * us}},
+		{"hosts of two NICs", pair[:1], []string{"topology=" + list, "nics=2"}, []dag.Time{41 * us}},
+		{"the first NIC of a host", pair[:1], []string{"topology=" + list, "nics=2", "fail=s0@0s"},
+			[]dag.Time{41 * us}},
+		{"during the message", pair[:1], []string{"topology=" + list, "nics=2", "fail=s0@21us"}, []dag.Time{41 * us}},
+	} {
+		messages := slices.Clone(c.messages)
+		ranks := 16
+		if strings.Contains(c.name, "host") || c.name == "during the message" {
+			ranks, messages[0].to = 2, 1
+		}
+		got := ends(t, traceOf(ranks, messages...), c.set...)
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, expected %v", c.name, got, c.want)
+		}
+		if ranks == 2 { // packets of the other NIC take the time of their bytes and headers
+			set := slices.DeleteFunc(slices.Clone(c.set), func(s string) bool { return strings.HasSuffix(s, "@21us") })
+			r, err := backends.Run(traceOf(ranks, messages...), "packet", backends.Set(set...))
+			if err != nil || !r.Complete || r.Makespan.Ticks > uint64(44*us) {
+				t.Errorf("%s: packet ends at %v, error %v", c.name, r.Makespan, err)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type paths interface {
 	// find sets p to the path of a flow with the given number. It returns the path's ports, unless it has several. The
 	// policy least keeps a path of ports that work.
 	find(p *path, from, to, flow uint32, keep []uint32) (used []uint32, err error)
+	// works reports whether a path of given ports works, which the policy least keeps.
+	works(ports []uint32) bool
 	// latencyBetween returns the largest latency of the paths between two hosts in picoseconds.
 	latencyBetween(from, to uint32) float64
 	// linksOf returns the links of the solver of both directions of a link.

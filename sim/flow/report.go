@@ -25,6 +25,8 @@ type results struct {
 	labels    *measure.Labels   // nil: not requested
 	program   *sim.Program
 	open      int // flows that have not ended
+	window    measure.Window
+	excluded  int // flows outside of the window
 	fcts      []float64
 	slowdowns []float64
 	fct       measure.Distribution[float64]
@@ -55,8 +57,8 @@ type tierRow struct {
 	busiest           float64 // bytes of the busiest port
 }
 
-func newResults(c *coupling, labels *measure.Labels) *results {
-	r := &results{flows: c.records, labels: labels, program: c.program}
+func newResults(c *coupling, labels *measure.Labels, window measure.Window) *results {
+	r := &results{flows: c.records, labels: labels, program: c.program, window: window}
 	if s, ok := c.paths.(*selector); ok {
 		r.network = s.net
 	}
@@ -64,14 +66,21 @@ func newResults(c *coupling, labels *measure.Labels) *results {
 	bytes, sum, squares := 0.0, 0.0, 0.0
 	for i := range r.flows {
 		f := &r.flows[i]
+		measured := window.Holds(dag.Time(f.start))
+		if !measured {
+			r.excluded++
+		}
 		if f.end == unfinished {
 			r.open++
 			continue
 		}
 		took := float64(f.end - f.start)
-		r.fcts = append(r.fcts, took)
 		r.last = max(r.last, f.end)
 		bytes += float64(f.bytes)
+		if !measured {
+			continue
+		}
+		r.fcts = append(r.fcts, took)
 		if ideal := f.ideal(); ideal > 0 {
 			r.slowdowns = append(r.slowdowns, took/float64(ideal))
 		}
@@ -82,7 +91,7 @@ func newResults(c *coupling, labels *measure.Labels) *results {
 		}
 	}
 	if squares > 0 {
-		r.jain = sum * sum / (float64(len(r.flows)-r.open) * squares)
+		r.jain = sum * sum / (float64(len(r.fcts)) * squares)
 	}
 	if r.last > 0 {
 		r.goodput = bytes * 8000 / float64(r.last)
@@ -141,6 +150,9 @@ func (r *results) addSections(result *sim.Result, maxFlows int, figures bool) {
 	}
 	if r.slowdown.Count > 0 {
 		add("slowdown", r.slowdown.JSON("", number6, members...))
+	}
+	if r.window.Limits() {
+		add("fct_window", r.window.Section(len(r.flows), r.excluded))
 	}
 	if figures {
 		add("fct_cdf", report.NewCurve(r.fcts, report.CurvePoints, picoseconds))
@@ -253,6 +265,9 @@ func (r *results) summary() (rows []sim.Row) {
 	time := func(v float64) dag.Time { return dag.Time(math.Round(v)) }
 	if row("flows", "%d", len(r.flows)); r.open > 0 {
 		row("incomplete", "%d flows", r.open)
+	}
+	if r.window.Limits() {
+		rows = append(rows, r.window.Row(len(r.flows), r.excluded))
 	}
 	if d := r.fct; d.Count > 0 {
 		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),

@@ -48,7 +48,7 @@ type backend struct {
 	samples, flows, ports string // file names
 	maxFlows              int
 	bins                  measure.Bins
-	from, until           dag.Time // starts of the flows in distributions
+	window                measure.Window
 
 	network  *topology.Network // nil: platform
 	platform *platform.Platform
@@ -75,8 +75,8 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			"file")
 	case b.samples != "" && b.sample <= 0:
 		return param.Needs("samples", "--sample, the period")
-	case b.until > 0 && b.until <= b.from:
-		return param.Errorf("measure-until", "expected a time after --measure-from %v, found %v", b.from, b.until)
+	case b.window.Check() != nil:
+		return b.window.Check()
 	case b.nics < 1:
 		return param.Errorf("nics", "expected 1 or more, found %d", b.nics)
 	}
@@ -254,7 +254,7 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Context: o.Context,
 		Network: b.network, Platform: b.platform, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
-		Warn: c.warn, Given: c.env.IsGiven, From: b.from, Until: b.until, Bins: b.bins, labels: c.labels,
+		Warn: c.warn, Given: c.env.IsGiven, Window: b.window, Bins: b.bins, labels: c.labels,
 		Path: o.Path != nil && c.rules != CompatATLAHS, figures: o.Figures,
 	}
 	if err := b.params.Check(); err != nil {

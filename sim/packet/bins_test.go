@@ -27,7 +27,7 @@ func TestFlowBins(t *testing.T) {
 		Flow{Bytes: 1001, Start: 19, Delivered: 319, Acknowledged: 519},
 		Flow{Bytes: 1001, Start: 19, Delivered: 319})
 	r.Ideal = append(r.Ideal, 100, 100, 150, 100)
-	r.summarize(&Options{From: 10, Until: 20})
+	r.summarize(&Options{Window: measure.Window{From: 10, Until: 20}})
 	times := func(mean float64, n int64, p50, p95, p99, most, least dag.Time) measure.Distribution[dag.Time] {
 		return measure.Distribution[dag.Time]{Count: n, Mean: mean, Min: least, P50: p50, P95: p95, P99: p99, P999: most,
 			Max: most}

@@ -3,11 +3,7 @@
 package packet
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )
@@ -43,27 +39,7 @@ func (n *network) observe(t sim.Timeline, unit dag.Time) {
 
 // failure reports the start or the end of a failure at time t.
 func (o *observation) failure(t uint64, net *topology.Network, f *Failure, ends bool) {
-	const most = 3 // links by name
-	var text strings.Builder
-	for i, l := range f.Links {
-		if i == most {
-			fmt.Fprintf(&text, " and %d more", len(f.Links)-most)
-			break
-		}
-		if i > 0 {
-			text.WriteString(", ")
-		}
-		text.WriteString(net.LinkName(l))
-	}
-	switch {
-	case ends:
-		text.WriteString(" restored")
-	case f.Rate > 0:
-		text.WriteString(" slowed to " + units.FormatBitRate(f.Rate))
-	default:
-		text.WriteString(" failed")
-	}
-	o.to.Mark(t/o.unit, text.String())
+	o.to.Mark(t/o.unit, f.Mark(net.LinkName, ends))
 }
 
 // queue reports the sampled length of the queue of a port if it changed.

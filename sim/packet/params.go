@@ -522,12 +522,10 @@ func (b *backend) Params() param.Set {
 		param.New(&b.bins, "fct-bins", "bins of flow sizes in the table of flow completion times: decades, deciles "+
 			"(ten equal numbers of flows), or the largest size of each bin, such as 10KB,100KB,1MB").
 			Offer("decades", "deciles"),
-		param.Time(&b.from, "measure-from", "exclude flows that start earlier from distributions").Default("0s"),
-		param.Time(&b.until, "measure-until", "exclude flows that start at this time or later from distributions").
-			Default("no limit"),
-		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists; above it, percentiles").
-			Range(0, math.MaxInt32),
 	}
+	set = append(set, b.window.Params()...)
+	set = append(set, param.Int(&b.maxFlows, "max-flows",
+		"largest number of flows that --json lists; above it, percentiles").Range(0, math.MaxInt32))
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
 	set.Under("Switches", "queueing", "queue", "buffer", "buffer-share", "control-queue", "control-ratio", "ecn",
 		"balance", "entropy", "flowlet-gap", "paths")

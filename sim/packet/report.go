@@ -23,7 +23,7 @@ type Report struct {
 	Ideal []dag.Time
 
 	Incomplete int // number of incomplete flows
-	Excluded   int // number of flows that start outside of Options.From and Options.Until
+	Excluded   int // number of flows that start outside of Options.Window
 	// FCTs to Bins and Jain are of the other flows.
 
 	// of complete flows, from the start to the last ACK at the sender, ascending
@@ -48,12 +48,12 @@ type Report struct {
 	Tiers    []TierReport // from hosts up to cores, and down again
 	Sampled  bool         // queues were sampled
 
-	slowdowns   []float64       // of Slowdown, ascending
-	queues      *queueSection   // nil without figures or samples
-	figures     bool            // Options.figures
-	from, until dag.Time        // Options.From and Options.Until
-	labels      *measure.Labels // nil: unknown
-	program     *sim.Program
+	slowdowns []float64     // of Slowdown, ascending
+	queues    *queueSection // nil without figures or samples
+	figures   bool          // Options.figures
+	window    measure.Window
+	labels    *measure.Labels // nil: unknown
+	program   *sim.Program
 }
 
 // SizeClass is the flows of one size or, with more than 32 sizes, the flows between two powers of two.
@@ -133,7 +133,7 @@ type TierReport struct {
 
 // newReport returns the report of a completed run.
 func newReport(p *sim.Program, n *network, o *Options) *Report {
-	r := &Report{Flows: n.records, figures: o.figures, from: o.From, until: o.Until, labels: o.labels, program: p}
+	r := &Report{Flows: n.records, figures: o.figures, window: o.Window, labels: o.labels, program: p}
 	slices.SortStableFunc(r.Flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
 	})
@@ -241,11 +241,6 @@ func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32,
 	}
 }
 
-// measures reports whether a flow counts in the distributions.
-func (o *Options) measures(f *Flow) bool {
-	return f.Start >= o.From && (o.Until == 0 || f.Start < o.Until)
-}
-
 // summarize computes the statistics of flows.
 func (r *Report) summarize(o *Options) {
 	var fct, delivered, slowdown []float64
@@ -256,7 +251,7 @@ func (r *Report) summarize(o *Options) {
 	byClass := make([]struct{ fct, slowdown []float64 }, len(classes))
 	for i := range r.Flows {
 		f := &r.Flows[i]
-		measured := o.measures(f)
+		measured := o.Window.Holds(f.Start)
 		r.Counters.Retransmitted += uint64(f.Retransmits)
 		r.Counters.Nacks += uint64(f.Nacks)
 		if !measured {
@@ -355,7 +350,7 @@ func (r *Report) sizeClasses(o *Options) (classOf func(uint64) int, classes []ui
 	flows := r.Flows
 	seen := make(map[uint64]bool)
 	for i := range flows {
-		if !o.measures(&flows[i]) {
+		if !o.Window.Holds(flows[i].Start) {
 			continue
 		}
 		if seen[flows[i].Bytes] = true; len(seen) > maxSizeClasses {
@@ -365,7 +360,7 @@ func (r *Report) sizeClasses(o *Options) (classOf func(uint64) int, classes []ui
 	if many := len(seen) > maxSizeClasses; many {
 		clear(seen)
 		for i := range flows {
-			if o.measures(&flows[i]) {
+			if o.Window.Holds(flows[i].Start) {
 				seen[nextPowerOfTwo(flows[i].Bytes)] = true
 			}
 		}

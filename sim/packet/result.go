@@ -54,8 +54,8 @@ func addSections(result *sim.Result, r *Report, maxFlows int, bins bool) {
 			add("fct_quantiles_ps", q)
 		}
 	}
-	if r.from > 0 || r.until > 0 {
-		add("fct_window", newFlowWindow(r))
+	if r.window.Limits() {
+		add("fct_window", r.window.Section(len(r.Flows), r.Excluded))
 	}
 	add("fct_by_size", sizeTable(r))
 	add("fct_bins", binTable(r))
@@ -144,22 +144,6 @@ func newMissingFlows(r *Report) *missingFlows {
 		}
 	}
 	return &missingFlows{r.Incomplete, t}
-}
-
-// flowWindow is the starts of the flows in distributions.
-type flowWindow struct {
-	From     dag.Time  `json:"from_ps"`
-	Until    *dag.Time `json:"until_ps"` // nil: no limit
-	Flows    int       `json:"flows"`
-	Excluded int       `json:"excluded_flows"`
-}
-
-func newFlowWindow(r *Report) *flowWindow {
-	w := &flowWindow{From: r.from, Flows: len(r.Flows) - r.Excluded, Excluded: r.Excluded}
-	if r.until > 0 {
-		w.Until = &r.until
-	}
-	return w
 }
 
 // flowTable lists the flows, with their labels unless l is nil.
@@ -343,12 +327,8 @@ func summary(r *Report, goodput float64) (rows []sim.Row) {
 	} else {
 		row("flows", "%d", len(r.Flows))
 	}
-	if r.from > 0 || r.until > 0 {
-		window := fmt.Sprintf("from %v", r.from)
-		if r.until > 0 {
-			window += fmt.Sprintf(" until %v", r.until)
-		}
-		row("measured", "%d flows that start %s, %d excluded", len(r.Flows)-r.Excluded, window, r.Excluded)
+	if r.window.Limits() {
+		rows = append(rows, r.window.Row(len(r.Flows), r.Excluded))
 	}
 	if d := r.FCT; d.Count > 0 {
 		row("FCT at sender", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),

@@ -37,10 +37,9 @@ type Options struct {
 	Progress func(ops int64) // if not nil, called periodically with the number of ops since the last call
 	Context  context.Context // ends the run early; see [sim.Interrupted]. nil: no limit
 
-	// From and Until limit the flows in distributions of a Report to those that start from From until before Until; 0:
-	// no limit. Bins divides them by size.
-	From, Until dag.Time
-	Bins        measure.Bins
+	// Window limits the flows in distributions of a Report. Bins divides them by size.
+	Window measure.Window
+	Bins   measure.Bins
 
 	Sample   dag.Time                          // sampling period of queues; 0: no samples
 	Warn     func(message string, args ...any) // if not nil, called for each parameter that the run replaces
@@ -207,7 +206,11 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	n.observe(o.Timeline, p.Unit)
 	n.ends = topology.NewEnds(n.topology, n.intact, o.Placement.Hosts, o.Placement.NICs, p)
 	if n.failures != nil {
-		n.ends.SetWorks(func(host uint32) bool { return n.failures.works(int(n.intact.NIC(host)/2), n.now) })
+		n.ends.SetWorks(func(from, to uint32) bool {
+			f := n.failures
+			return f.works(int(n.intact.NIC(from)/2), n.now) && f.works(int(n.intact.NIC(to)/2), n.now) &&
+				n.routes.Paths(n.routes.Edge(from), n.routes.Edge(to)) > 0
+		})
 	}
 	warnBefore(p, n, &o)
 	var out *sim.Outcome

@@ -15,6 +15,31 @@ type Failure struct {
 	Rate      int64    // remaining rate of each link in bit/s; 0: none
 }
 
+// Mark describes the start or the end of the failure for a timeline. name returns the name of a link.
+func (f *Failure) Mark(name func(link int) string, ends bool) string {
+	const most = 3 // links by name
+	var text strings.Builder
+	for i, l := range f.Links {
+		if i == most {
+			fmt.Fprintf(&text, " and %d more", len(f.Links)-most)
+			break
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(name(l))
+	}
+	switch {
+	case ends:
+		text.WriteString(" restored")
+	case f.Rate > 0:
+		text.WriteString(" slowed to " + units.FormatBitRate(f.Rate))
+	default:
+		text.WriteString(" failed")
+	}
+	return text.String()
+}
+
 // ParseFailure parses a failure such as tor3-agg1, tor3-agg1@2ms, tor3-agg1@2ms..5ms or tor3-agg1@2ms:25Gbps. find
 // returns the links with a name; see [Network.LinkByName].
 func ParseFailure(text string, find func(name string) ([]int, error)) (f Failure, err error) {

@@ -156,6 +156,7 @@ type Ends struct {
 	first []uint32 // by rank: first host
 	nics  int
 	gpus  *gpuEnds // nil unless the network is of GPUs
+	works func(from, to uint32) bool
 }
 
 // gpuEnds selects the ports of GPUs.
@@ -165,10 +166,10 @@ type gpuEnds struct {
 	routes  *Routes
 	at      []uint32 // by rank: GPU
 	byNIC   bool     // the trace numbers NICs
-	numbers []uint8  // by op: number of the send among those of its rank, modulo 256
+	numbers []uint32 // by op: number of the send among those of its rank
 	classes []uint32 // by GPU: GPUs with NICs at the same switches have the same number
 	pairs   map[[2]uint32][]portPair
-	works   func(host uint32) bool
+	works   func(from, to uint32) bool // nil: all
 }
 
 // portPair is a port of the source and one of the destination, each counted from the first of its GPU.
@@ -191,8 +192,8 @@ func NewEnds(n *Network, routes *Routes, first []uint32, nics int, p *sim.Progra
 	if g.byNIC {
 		return e
 	}
-	g.numbers = make([]uint8, len(p.Ops))
-	number, rank := uint8(0), uint32(0)
+	g.numbers = make([]uint32, len(p.Ops))
+	number, rank := uint32(0), uint32(0)
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		if op.Rank != rank {
@@ -206,8 +207,10 @@ func NewEnds(n *Network, routes *Routes, first []uint32, nics int, p *sim.Progra
 	return e
 }
 
-// SetWorks makes messages avoid ports that do not work, as long as there are others.
-func (e *Ends) SetWorks(works func(host uint32) bool) {
+// SetWorks makes messages avoid pairs of hosts, the NICs or ports of their ranks, that have no working path, as long as
+// there are others.
+func (e *Ends) SetWorks(works func(from, to uint32) bool) {
+	e.works = works
 	if e.gpus != nil {
 		e.gpus.works = works
 	}
@@ -236,14 +239,24 @@ func (g *gpuEnds) classify() {
 }
 
 // Of returns the source and destination hosts of a send, op number m of the program: NIC i of a rank is its first host
-// plus i mod the number of NICs. In a network of GPUs, a message takes NVLink if both GPUs have it in common, else the
-// NICs with the shortest paths; those with equal paths carry messages by NIC number or, if the trace has none, in round
-// robin.
+// plus i mod the number of NICs, or the next one with a working path. In a network of GPUs, a message takes NVLink if
+// both GPUs have it in common, else the NICs with the shortest paths; those with equal paths carry messages by NIC
+// number or, if the trace has none, in round robin.
 func (e *Ends) Of(send *sim.Op, m uint32) (from, to uint32) {
-	if e.gpus == nil {
-		return Endpoints(e.first, e.nics, send)
+	if e.gpus != nil {
+		return e.gpus.choosePorts(send, m)
 	}
-	return e.gpus.choosePorts(send, m)
+	from, to = Endpoints(e.first, e.nics, send)
+	if e.works == nil || e.nics < 2 || e.works(from, to) {
+		return from, to
+	}
+	for k := 1; k < e.nics; k++ {
+		nic := uint32((int(send.NIC) + k) % e.nics)
+		if a, b := e.first[send.Rank]+nic, e.first[send.Peer]+nic; e.works(a, b) {
+			return a, b
+		}
+	}
+	return from, to
 }
 
 // choosePorts returns the ports of a message.
@@ -255,7 +268,7 @@ func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
 	}
 	number := uint32(send.NIC)
 	if !g.byNIC {
-		number = uint32(g.numbers[m])
+		number = g.numbers[m]
 	}
 	links := g.nvlinks(a, b)
 	direct, works := g.choose(links, number, first, last)
@@ -284,7 +297,7 @@ func (g *gpuEnds) choose(pairs []portPair, number, first, last uint32) (portPair
 	n := uint32(len(pairs))
 	for k := range n {
 		pair := pairs[(number+k)%n]
-		if g.works == nil || g.works(first+pair.from) && g.works(last+pair.to) {
+		if g.works == nil || g.works(first+pair.from, last+pair.to) {
 			return pair, true
 		}
 	}

@@ -206,7 +206,10 @@ func TestFailedNIC(t *testing.T) {
 	placement := DefaultPlacement
 	first, _ := n.Place(&placement, 16, 1, 1, nil)
 	ends := NewEnds(n, routes, first, 1, p)
-	ends.SetWorks(func(host uint32) bool { return !strings.HasSuffix(n.Name(host), ".nv0") })
+	both := func(works func(name string) bool) {
+		ends.SetWorks(func(from, to uint32) bool { return works(n.Name(from)) && works(n.Name(to)) })
+	}
+	both(func(name string) bool { return !strings.HasSuffix(name, ".nv0") })
 	for i := range p.Ops {
 		if op := &p.Ops[i]; op.Flags&sim.IsSend != 0 {
 			if from, to := ends.Of(op, uint32(i)); !strings.Contains(n.Name(from)+n.Name(to), "nic") {
@@ -214,7 +217,7 @@ func TestFailedNIC(t *testing.T) {
 			}
 		}
 	}
-	ends.SetWorks(func(host uint32) bool { return n.Name(host) != "gpu5.nic0" })
+	both(func(name string) bool { return name != "gpu5.nic0" })
 	for i := range p.Ops {
 		if op := &p.Ops[i]; op.Flags&sim.IsSend != 0 {
 			if from, to := ends.Of(op, uint32(i)); n.Name(from) == "gpu5.nic0" || n.Name(to) == "gpu5.nic0" {

@@ -133,6 +133,11 @@ func (r *Routes) HostPort(host uint32) uint32 { return r.hostPort[host] }
 // NIC returns the port from the host to its edge switch, or NoPort if the link is down.
 func (r *Routes) NIC(host uint32) uint32 { return r.nics[host] }
 
+// Connects reports whether there is a path from one host to another.
+func (r *Routes) Connects(from, to uint32) bool {
+	return r.nics[from] != NoPort && r.hostPort[to] != NoPort && r.Paths(r.edge[from], r.edge[to]) > 0
+}
+
 // Diameter returns the number of links of the longest shortest path between two hosts, including the hosts' links.
 func (r *Routes) Diameter() int { return r.diameter }
 
