@@ -134,6 +134,7 @@ func (s *literal) send(e event.Event, i uint32, op *sim.Op) error {
 		return err
 	}
 	s.run(op)
+	s.sent(op)
 	s.depart(i, t)
 	s.ready = s.release(s.p.StartDependents(i), s.ready[:0])
 	x := op.Size - 1
