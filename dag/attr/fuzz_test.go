@@ -11,7 +11,7 @@ func FuzzAttributes(f *testing.F) {
 		`{"jobs":[null,{"nccl":{"comms":{"c":{"rings":[[0,1]],"trees":[[-1,0]],"channels":2}}}}]}`,
 		`{"nccl":{"algo":"ring","proto":"ll","type":4,"channels":[[0,50,10,5]],"in_place":true,"grouped":true}}`,
 		`{"chakra":{"id":7},"io":{},"record":{}}`, `{"htsim":1}`, "[", "failure switch_type AGG switch_id 1 link_id 2",
-		`{"class":"control","edge":[3,0,2]}`,
+		`{"class":"control","edge":[3,0,2]}`, `{"counts":{"send":[1,2],"recv":[0,3]}}`,
 		`{"simai":{"gpus":8,"tp":2,"ep":1,"pp":1,"rows":[{"name":"a","fwd":{"ns":5},"ig":{},"wg":{"coll":"allgather"}}]}}`,
 	} {
 		f.Add(text)
@@ -20,6 +20,12 @@ func FuzzAttributes(f *testing.F) {
 		if h, ok := ParseHTSim(text); ok {
 			if again, ok := ParseHTSim(h.Encode()); !ok || len(again.Triggers) != len(h.Triggers) || again.Unit != h.Unit {
 				t.Errorf("%+v, then %+v", h, again)
+			}
+		}
+		if c, ok := ParseCounts(text); ok {
+			encoded := WithCounts("", &c)
+			if again, ok := ParseCounts(encoded); !ok || WithCounts("", &again) != encoded {
+				t.Errorf("%s, then %+v", encoded, again)
 			}
 		}
 		if jobs, ok := ParseJobs(text); ok {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // collective reads a rank's part in a collective.
@@ -112,9 +113,7 @@ func (p *participation) setSizes(op *dag.Op) {
 		if !inPlace {
 			op.Bytes, _ = p.blocks(0, size[0])
 		}
-		if p.err == nil && (uneven(p.f.arrays[2]) || !inPlace && uneven(p.f.arrays[0])) {
-			p.r.uneven.add(p.r.line)
-		}
+		p.counts(op, inPlace)
 	case dag.ReduceScatter:
 		if p.f.arrays[0] != nil {
 			op.Bytes, op.RecvBytes = p.blocks(0, size[0])
@@ -122,6 +121,29 @@ func (p *participation) setSizes(op *dag.Op) {
 			op.RecvBytes = p.block(n[0], size[0])
 			op.Bytes = p.all(op.RecvBytes)
 		}
+	}
+}
+
+// counts keeps the bytes by partner of an alltoallv unless they are all equal.
+func (p *participation) counts(op *dag.Op, inPlace bool) {
+	if p.err != nil {
+		return
+	}
+	list := func(array []byte, size int64) (bytes []int64) {
+		numbers := parser{b: array}
+		for numbers.p < len(array) { // sumArray has checked the array
+			bytes = append(bytes, numbers.number()*size)
+			numbers.p++
+		}
+		return bytes
+	}
+	c := attr.Counts{Recv: list(p.f.arrays[2], p.f.sizes[1])}
+	c.Send = c.Recv
+	if !inPlace {
+		c.Send = list(p.f.arrays[0], p.f.sizes[0])
+	}
+	if !c.Even() {
+		op.Attrs = attr.WithCounts(op.Attrs, &c)
 	}
 }
 

@@ -304,21 +304,6 @@ func (s *parser) parse(c *call, f *fields) {
 	}
 }
 
-// uneven reports whether the numbers of an array, as written, differ.
-func uneven(array []byte) bool {
-	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
-	var first []byte
-	for number := range bytes.FieldsFuncSeq(array, isSeparator) {
-		if first == nil {
-			first = number
-		}
-		if !bytes.Equal(number, first) {
-			return true
-		}
-	}
-	return false
-}
-
 // sumArray returns the sum of an array, its k-th number, and its length; or an error.
 func sumArray(array []byte, k int) (sum, kth int64, n int, err error) {
 	s := parser{b: array}

@@ -38,10 +38,10 @@ type rankReader struct {
 	based    bool
 	began    bool     // whether last is set
 	first    dag.Time // first value of last
+	closing  bool     // the tracer measured clocks again after the last call
 	over     bool     // MPI_Finalize or MPI_Abort was called
 	whole    bool     // MPI_Finalize was called
 	backward finding  // gaps of negative length
-	uneven   finding  // calls of MPI_Alltoallv with unequal counts
 	shift    int64    // microseconds by which the clock is behind rank 0's, as measured by the tracer at the start
 	second   bool     // the file is from liballprof2
 	library  library  // the MPI library of the program
@@ -94,8 +94,13 @@ func (r *rankReader) anyLine(line []byte) error {
 	return r.callLine(line)
 }
 
-// comment reads the clock difference at the start, which the tracer measured.
+// comment reads the clock difference at the start, which the tracer measured, and notes that it measured again at the
+// end.
 func (r *rankReader) comment(line []byte) error {
+	if bytes.HasPrefix(line, []byte("# Finalize clockdiff")) {
+		r.closing = true
+		return nil
+	}
 	text := bytes.TrimPrefix(bytes.TrimPrefix(line, []byte("# ")), []byte("Init "))
 	rest, found := bytes.CutPrefix(text, []byte("clockdiff: "))
 	if !found {
@@ -144,6 +149,9 @@ func (r *rankReader) callLine(line []byte) error {
 		}
 		r.b.Step(r.steps)
 		return nil
+	}
+	if c.do != finalize {
+		r.closing = false
 	}
 	f := &r.fields
 	*f = fields{}
@@ -195,7 +203,11 @@ func (r *rankReader) call(name []byte, c *call, f *fields) error {
 		if err != nil {
 			return err
 		}
-		r.closeGap(at)
+		if r.closing && !r.hasPending() {
+			r.begin(at) // the gap is the tracer's own exchange
+		} else {
+			r.closeGap(at)
+		}
 		r.over, r.whole = true, c.do == finalize
 		return nil
 	case commInfo:
@@ -247,6 +259,16 @@ func (r *rankReader) begin(at dag.Time) {
 	if !r.began {
 		r.began, r.last, r.first = true, at, at
 	}
+}
+
+// hasPending reports whether a test in the current gap may have completed a request.
+func (r *rankReader) hasPending() bool {
+	for i := range r.pending {
+		if r.pending[i].waiting > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // closeGap adds the computation up to the start of a call.
@@ -386,13 +408,16 @@ func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, peer, tag int64) (op dag.Op, none bool,
 	err error) {
 	switch {
-	case kind == dag.Recv && peer == r.anySource():
+	case kind == dag.Recv && (peer == r.anySource() || peer == smpiAnySource):
 		peer = dag.AnySource
-	case peer == -1 || peer == -2:
+	case peer == -1 || peer == -2 || peer == smpiProcNull:
 		return op, true, nil
 	case peer < 0 || peer >= int64(f.comm.size):
 		return op, false, r.fail(inValue, fmt.Sprintf("a partner in 0..%d, MPI_ANY_SOURCE or MPI_PROC_NULL",
 			f.comm.size-1), strconv.FormatInt(peer, 10))
+	}
+	if kind == dag.Recv && tag == smpiAnyTag {
+		tag = dag.AnyTag
 	}
 	if tag < 0 && (kind == dag.Send || tag != dag.AnyTag) {
 		return op, false, r.fail(inValue, "a tag", strconv.FormatInt(tag, 10))
@@ -400,6 +425,13 @@ func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, 
 	bytes, err := r.product(count, size)
 	return dag.Op{Kind: kind, Bytes: bytes, Peer: int32(peer), Tag: tag, Comm: comm}, false, err
 }
+
+// Constants of SMPI; other libraries have no such ranks and tags.
+const (
+	smpiAnySource = -555
+	smpiProcNull  = -666
+	smpiAnyTag    = -444
+)
 
 // library is an implementation of MPI, as far as it affects the meaning of a trace.
 type library uint8

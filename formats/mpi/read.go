@@ -136,10 +136,9 @@ func (r *rankReader) drop(i int) {
 
 // warn reports suspicious data of the trace.
 func warn(ranks []*rankReader, o format.ReadOptions) {
-	var backward, unwaited, cancelled, uneven, misnumbered, guessed, cut finding
+	var backward, unwaited, cancelled, misnumbered, guessed, cut finding
 	for _, r := range ranks {
 		cancelled.merge(r.file, &r.cancelled)
-		uneven.merge(r.file, &r.uneven)
 		guessed.merge(r.file, &r.guessed)
 		if !r.over {
 			cut.merge(r.file, &finding{count: 1})
@@ -163,10 +162,6 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 	if cancelled.count > 0 {
 		o.Warn("%s:%d: MPI_Cancel of a receive; it is assumed to have no message (%s in all)", cancelled.file,
 			cancelled.line, times(cancelled.count))
-	}
-	if uneven.count > 0 {
-		o.Warn("%s:%d: MPI_Alltoallv with unequal counts; only their sums are kept (%s in all)", uneven.file,
-			uneven.line, times(uneven.count))
 	}
 	if guessed.count > 0 {
 		o.Warn("%s:%d: a communicator has several candidates; the oldest is used (%s in all)",

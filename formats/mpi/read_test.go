@@ -184,6 +184,24 @@ func TestCalls(t *testing.T) {
 		"Fortran names and handles": {
 			"mpi_init_:-:100\nMPI_SEND:100:9:2:1,4,4:1:5:-2080374784,0,2:101\n", `0 send 8 to 1 tag 5 @0s-1us
 `},
+		"partners and tags of SMPI": {
+			begin + "MPI_Recv:100:9:1:1,4,4:-555:-444:0,0,2:0:101\nMPI_Recv:101:9:1:1,4,4:-666:5:0,0,2:0:102\n" +
+				"MPI_Send:102:9:1:1,4,4:-666:5:0,0,2:103\n", `0 recv 4 from -1 tag -1 @0s-1us
+`},
+		"exchange of clocks at the end": {
+			begin + "MPI_Barrier:100:0,0,2:101\n# Finalize clockdiff: 0.000000\nMPI_Finalize:150:-\n",
+			`0 coll barrier 0 @0s-1us
+`},
+		"computation behind a clock difference": {
+			begin + "# Finalize clockdiff: 0.000000\nMPI_Barrier:105:0,0,2:106\nMPI_Finalize:150:-\n",
+			`0 calc 5us @0s-5us
+1 coll barrier 0 after 0 @5us-6us
+2 calc 44us after 1 @6us-50us
+`},
+		"counts of an alltoallv": {
+			begin + "MPI_Alltoallv:100:9:9:3,1:9:0,3:1,4,4:9:9:3,2:9:0,3:1,4,4:0,0,2:101\n",
+			`0 coll alltoallv 16/20 {"counts":{"send":[12,4],"recv":[12,8]}} @0s-1us
+`},
 		"null partners of Open MPI": {
 			begin + "MPI_Sendrecv:110:9:1:1,4,4:1:5:9:1:1,4,4:-2:5:0,0,2:0:120\nMPI_Recv:120:9:1:1,4,4:-1:-1:0,0,2:0:121\n",
 			`0 calc 10us @0s-10us

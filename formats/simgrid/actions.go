@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // verb is what an action does.
@@ -179,7 +180,7 @@ func (p *parser) collective(a *action) {
 		}
 	case dag.Gatherv:
 		sent := p.count("a count to send")
-		all, _ := p.counts()
+		all, _ := p.counts(nil)
 		root := p.root(op)
 		op.Bytes = p.times(sent, p.size())
 		if total := p.times(all, p.size()); root {
@@ -193,7 +194,7 @@ func (p *parser) collective(a *action) {
 		}
 		op.RecvBytes = p.times(received, p.size())
 	case dag.Scatterv:
-		all, _ := p.counts()
+		all, _ := p.counts(nil)
 		received := p.count("a count to receive")
 		root := p.root(op)
 		if total := p.times(all, p.size()); root {
@@ -209,7 +210,7 @@ func (p *parser) collective(a *action) {
 		}
 	case dag.Allgatherv:
 		sent := p.count("a count to send")
-		all, _ := p.counts()
+		all, _ := p.counts(nil)
 		if len(p.args) >= p.ranks && len(p.args) > 2 { // displacements precede the datatypes
 			p.args = p.args[p.ranks:]
 		}
@@ -217,13 +218,24 @@ func (p *parser) collective(a *action) {
 		op.RecvBytes = p.times(all, p.size())
 	case dag.Alltoallv:
 		p.count("the size of the send buffer")
-		sent, _ := p.counts()
+		c := attr.Counts{Send: make([]int64, 0, p.ranks), Recv: make([]int64, 0, p.ranks)}
+		sent, _ := p.counts(&c.Send)
 		p.count("the size of the receive buffer")
-		received, _ := p.counts()
-		op.Bytes = p.times(sent, p.size())
-		op.RecvBytes = p.times(received, p.size())
+		received, _ := p.counts(&c.Recv)
+		sends, receives := p.size(), p.size()
+		op.Bytes = p.times(sent, sends)
+		op.RecvBytes = p.times(received, receives)
+		for i := range c.Send {
+			c.Send[i] *= sends
+		}
+		for i := range c.Recv {
+			c.Recv[i] *= receives
+		}
+		if p.err == nil && !c.Even() {
+			op.Attrs = attr.WithCounts("", &c)
+		}
 	case dag.ReduceScatter:
-		all, own := p.counts()
+		all, own := p.counts(nil)
 		a.flops = p.amount("the flops of the reduction")
 		size := p.size()
 		op.Bytes, op.RecvBytes = p.times(all, size), p.times(own, size)
@@ -368,8 +380,9 @@ func (p *parser) size() int64 {
 	return sizes[id]
 }
 
-// counts parses one count for each rank. It returns their sum, and that of this rank.
-func (p *parser) counts() (all, own int64) {
+// counts parses one count for each rank, and appends them to list unless that is nil. It returns their sum, and that of
+// this rank.
+func (p *parser) counts(list *[]int64) (all, own int64) {
 	for rank := range p.ranks {
 		n := p.count("a count for each rank")
 		if p.err != nil {
@@ -381,6 +394,9 @@ func (p *parser) counts() (all, own int64) {
 		}
 		if rank == p.rank {
 			own = n
+		}
+		if list != nil {
+			*list = append(*list, n)
 		}
 	}
 	return all, own

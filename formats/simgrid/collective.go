@@ -4,10 +4,10 @@ package simgrid
 
 import (
 	"fmt"
-
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // collective writes the line of a collective.
@@ -68,6 +68,12 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 		c.lost.uneven++
 		c.emit("reducescatter" + s.String() + fmt.Sprintf(" 0 %d", typeByte))
 	case dag.Alltoall, dag.Alltoallv:
+		if counts, ok := attr.ParseCounts(c.r.Attrs.At(i)); ok && op.Subkind == dag.Alltoallv &&
+			len(counts.Send) == c.ranks && len(counts.Recv) == c.ranks {
+			c.emit(fmt.Sprintf("alltoallv %d%s %d%s%s", op.Bytes, numbers(counts.Send), op.RecvBytes,
+				numbers(counts.Recv), types))
+			break
+		}
 		var sent, got strings.Builder
 		total := int64(0)
 		for k, b := range blocks {
@@ -79,6 +85,15 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 		c.lost.uneven++
 		c.emit(fmt.Sprintf("alltoallv %d%s %d%s%s", op.Bytes, sent.String(), total, got.String(), types))
 	}
+}
+
+// numbers returns the text of numbers with a blank before each.
+func numbers(list []int64) string {
+	var s strings.Builder
+	for _, n := range list {
+		fmt.Fprintf(&s, " %d", n)
+	}
+	return s.String()
 }
 
 // share returns the size of a member's block of a whole: the first are one byte larger if it cannot be divided evenly.

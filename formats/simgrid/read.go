@@ -69,7 +69,8 @@ type rankReader struct {
 	unknown      []int    // receives that take the size of their message
 	before       []string // lines without an op since the last op
 	attrs        dag.Text
-	last         lines // of the last op
+	counts       string // attributes with the bytes by partner of the last op; "": none
+	last         lines  // of the last op
 }
 
 // request is a request under way.
@@ -368,6 +369,7 @@ func (r *rankReader) find(k key) int {
 // add adds an op that waits for the ops before it, and returns its number.
 func (r *rankReader) add(op dag.Op, text string) int {
 	r.keepLines()
+	r.counts, op.Attrs = op.Attrs, ""
 	i := r.b.Add(op, r.ends...)
 	for _, s := range r.starts {
 		r.b.RequiresStart(i, s)
@@ -379,10 +381,17 @@ func (r *rankReader) add(op dag.Op, text string) int {
 
 // keepLines sets the attributes of the last op.
 func (r *rankReader) keepLines() {
-	if text := r.last.encode(); text != "" {
+	text := r.last.encode()
+	switch {
+	case text == "":
+		text = r.counts
+	case r.counts != "":
+		text = text[:len(text)-1] + "," + r.counts[1:]
+	}
+	if text != "" {
 		r.attrs.Append(r.b.Len()-1, text)
 	}
-	r.last = lines{}
+	r.last, r.counts = lines{}, ""
 }
 
 // block makes the next op wait for the ends of ops.

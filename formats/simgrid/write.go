@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -283,6 +284,15 @@ func (c *rankWriter) emit(lines ...string) {
 	}
 }
 
+// isCounts reports whether attributes are no more than the bytes by partner of an alltoallv, which its line has.
+func (c *rankWriter) isCounts(i int, attrs string) bool {
+	if c.r.Kind[i] != dag.Coll || c.r.Subkind.At(i) != dag.Alltoallv {
+		return false
+	}
+	counts, ok := attr.ParseCounts(attrs)
+	return ok && attrs == attr.WithCounts("", &counts)
+}
+
 // op writes op i and returns the last op that its lines cover.
 func (c *rankWriter) op(i int) int {
 	r := c.r
@@ -294,7 +304,7 @@ func (c *rankWriter) op(i int) int {
 	if last, ok := c.kept(i, kept.Line); ok {
 		return last
 	}
-	if attrs != "" && (kept.Line != "" || attrs != kept.encode()) {
+	if attrs != "" && (kept.Line != "" || attrs != kept.encode()) && !c.isCounts(i, attrs) {
 		c.lost.attrs++
 	}
 	op := r.Op(i)

@@ -3,8 +3,10 @@ package collective
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // docs/reference/lowering.md defines the sizes that members of a collective state, and the values they must agree on.
@@ -132,10 +134,88 @@ func (in *instances) check(m *member) error {
 	if isRoot && kind == dag.Scatter {
 		inst.bytes = size
 	}
+	if kind == dag.Alltoallv {
+		if err := m.weigh(inst); err != nil {
+			return err
+		}
+	}
 	if inst.table >= 0 {
 		m.comm.tables[inst.table+int64(m.position)+1] = block // sumTables computes the prefix sums
 	}
 	return nil
+}
+
+// statedCounts returns the bytes by partner that the op states; ok is false if it states none.
+func (m *member) statedCounts() (c attr.Counts, ok bool, err error) {
+	c, ok = attr.ParseCounts(m.r.Attrs.At(m.op))
+	if !ok {
+		return c, false, nil
+	}
+	for _, list := range [...]struct {
+		name   string
+		counts []int64
+		sum    int64
+	}{{"sends", c.Send, m.r.Bytes.At(m.op)}, {"receives", c.Recv, m.r.RecvBytes.At(m.op)}} {
+		if len(list.counts) != m.comm.size {
+			return c, false, fmt.Errorf("rank %d, op %d: bytes of %d partners that it %s, expected %d", m.rank, m.op,
+				len(list.counts), list.name, m.comm.size)
+		}
+		rest := list.sum
+		for _, n := range list.counts {
+			if n > rest {
+				rest = -1
+				break
+			}
+			rest -= n
+		}
+		if rest != 0 {
+			return c, false, fmt.Errorf("rank %d, op %d: the bytes by partner that it %s do not sum to %d", m.rank, m.op,
+				list.name, list.sum)
+		}
+	}
+	return c, true, nil
+}
+
+// counts returns the bytes by partner, equal parts of the sums if the op states none.
+func (m *member) counts() (sends, recvs []int64) {
+	if c, ok, err := m.statedCounts(); ok && err == nil {
+		return c.Send, c.Recv
+	}
+	n := m.comm.size
+	for j := range n {
+		sends = append(sends, partSize(m.r.Bytes.At(m.op), n, j))
+		recvs = append(recvs, partSize(m.r.RecvBytes.At(m.op), n, j))
+	}
+	return sends, recvs
+}
+
+// weigh notes that an instance has counts by partner, and adds a hash of each count to its balance: plus at the sender,
+// minus at the receiver.
+func (m *member) weigh(inst *instance) error {
+	_, stated, err := m.statedCounts()
+	if err != nil {
+		return err
+	}
+	sends, recvs := m.counts()
+	sum := uint64(0)
+	for j := range sends {
+		sum += weight(m.position, j, sends[j]) - weight(j, m.position, recvs[j])
+	}
+	atomic.AddUint64(&inst.balance, sum)
+	if stated {
+		atomic.StoreUint32(&inst.counted, 1)
+	}
+	return nil
+}
+
+// weight returns a hash of a count, by the finalizer of splitmix64.
+func weight(from, to int, count int64) uint64 {
+	mix := func(x uint64) uint64 {
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		return x ^ x>>31
+	}
+	return mix(mix(uint64(from)<<32|uint64(uint32(to))) + mix(uint64(count)+0x9e3779b97f4a7c15))
 }
 
 // differs returns the error for a member's op that disagrees with that of the member at position 0.
@@ -164,6 +244,9 @@ func (in *instances) sumTables() error {
 				table[i] = sum
 			}
 			switch {
+			case inst.kind == dag.Alltoallv && inst.counted != 0 && inst.balance != 0:
+				return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: members of the %s disagree on the "+
+					"bytes that one sends to another", c.rank(0), inst.op, k, id, inst.kind)
 			case inst.kind == dag.Alltoallv:
 				inst.bytes = most
 			case inst.kind != dag.ReduceScatter:

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"sort"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -115,6 +116,9 @@ func calls(a *algorithm, n int) (all []Participant) {
 				}
 				call.starts = nil
 			}
+			if a.kind == dag.Alltoallv {
+				all = append(all, withCounts(call))
+			}
 			if hasTable(a.kind) && a.kind != dag.ReduceScatter {
 				continue
 			}
@@ -125,6 +129,25 @@ func calls(a *algorithm, n int) (all []Participant) {
 		}
 	}
 	return all
+}
+
+// sharedBytes returns the bytes that member i sends to member j of an alltoallv with counts.
+func sharedBytes(i, j int) int64 { return int64((5*i + 3*j*j + i*j) % 4) }
+
+// withCounts returns the call of an alltoallv with counts by partner.
+func withCounts(call Participant) Participant {
+	n := call.Members
+	begins := make([]int64, n*n+1) // of each share
+	call.starts = []int64{0}
+	for i := range n {
+		for j := range n {
+			begins[n*i+j+1] = begins[n*i+j] + sharedBytes(i, j)
+		}
+		call.starts = append(call.starts, begins[n*i+n])
+	}
+	call.Bytes = begins[n*n]
+	call.origin = func(i, j int) int64 { return begins[n*i+j] }
+	return call
 }
 
 // sizes returns the sizes to test: 0, less than n, a multiple of n and another one; for many members, only two of them.
@@ -209,6 +232,13 @@ func (f *flow) plan(u *selection) error {
 		}
 		s.Reset()
 		call.Me = me
+		if call.origin != nil {
+			call.sends, call.recvs = nil, nil
+			for i := range call.Members {
+				call.sends = append(call.sends, sharedBytes(me, i))
+				call.recvs = append(call.recvs, sharedBytes(i, me))
+			}
+		}
 		if err := u.plan(&call, s); err != nil {
 			return err
 		}
@@ -418,7 +448,10 @@ func (f *flow) target(at int64) int {
 	case dag.Scatter:
 		return blockOf(c.Bytes, c.Members, at)
 	case dag.Alltoall, dag.Alltoallv:
-		_, begin, end := f.place(at)
+		i, begin, end := f.place(at)
+		if c.origin != nil {
+			return sort.Search(c.Members-1, func(j int) bool { return c.origin(i, j+1) > at })
+		}
 		return blockOf(end-begin, c.Members, at-begin)
 	}
 	return -1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -19,6 +20,7 @@ type instances struct {
 	uneven   [dag.NumSubkinds]bool // those of which only uneven ones are lowered
 	comms    []*comm               // by communicator; nil for communicators without collectives
 	count    int64                 // instances of all communicators
+	sized    atomic.Bool           // the trace has collectives to lower that may state sizes in their attributes
 	firstTag int64                 // tag of the first instance of the trace; later instances have lower tags
 }
 
@@ -36,10 +38,13 @@ type instance struct {
 	// as Participant.Bytes; with a table, the largest number of bytes that one member contributes or receives
 	bytes int64
 	table int64 // index of its table in comm.tables; -1: none
-	root  int32 // position
-	op    int32 // op index at the member at position 0
-	kind  dag.Subkind
-	even  bool // remains in the trace although others of its kind are lowered
+	// A member states its bytes by partner. Counts of both ends of a pair cancel out in balance.
+	counted uint32 // 1: so
+	balance uint64
+	root    int32 // position
+	op      int32 // op index at the member at position 0
+	kind    dag.Subkind
+	even    bool // remains in the trace although others of its kind are lowered
 }
 
 // cursor counts the collectives of a rank by communicator during a pass over its ops.
@@ -176,6 +181,9 @@ func (in *instances) census(rank int, r *dag.Rank, c *cursor) (n census, err err
 					rank, i, comm, len(in.comms))
 			}
 			c.take(comm)
+			if kind := r.Subkind.At(i); kind == dag.Alltoallv && in.lowered[kind] {
+				in.sized.Store(true)
+			}
 		case dag.Send, dag.Recv:
 			n.lowest = min(n.lowest, r.Tag.At(i))
 		}
@@ -251,7 +259,8 @@ type member struct {
 // eachCollective calls visit for every collective op, in order within a rank and in parallel over ranks.
 func (in *instances) eachCollective(visit func(m *member) error) error {
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
-	return forEachRank(in.ctx, in.source, newScratch, func(rank int, r *dag.Rank, c *cursor) error {
+	return forEachRankWith(in.ctx, in.source, in.columns(dag.Replay), newScratch, func(rank int, r *dag.Rank,
+		c *cursor) error {
 		c.reset()
 		m := member{rank: rank, r: r}
 		for i, kind := range m.r.Kind {
@@ -265,6 +274,14 @@ func (in *instances) eachCollective(visit func(m *member) error) error {
 		}
 		return nil
 	})
+}
+
+// columns returns the columns to read of the source: the given ones and those with sizes of collectives.
+func (in *instances) columns(c dag.Columns) dag.Columns {
+	if in.sized.Load() {
+		return dag.All
+	}
+	return c
 }
 
 // locate sets m to collective op i of its rank. The cursor must have seen the rank's earlier collectives.
@@ -308,8 +325,11 @@ func (m *member) participant() Participant {
 		Kind: inst.kind, Members: m.comm.size, Me: m.position, Root: int(inst.root),
 		Bytes: inst.bytes, starts: m.comm.table(inst), nodes: m.comm.nodes,
 	}
-	if inst.kind == dag.Barrier {
+	switch {
+	case inst.kind == dag.Barrier:
 		c.Bytes = barrierBytes
+	case inst.counted != 0:
+		c.sends, c.recvs = m.counts()
 	}
 	return c
 }

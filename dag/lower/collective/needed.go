@@ -133,6 +133,9 @@ func (in *instances) keepEven() {
 
 // isEven reports whether the members of an instance have blocks as in an equal division of their total.
 func (c *comm) isEven(inst *instance) bool {
+	if inst.counted != 0 {
+		return false
+	}
 	starts := c.table(inst)
 	if starts == nil {
 		return true

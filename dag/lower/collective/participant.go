@@ -15,6 +15,10 @@ type Participant struct {
 	Root    int   // position of the root of a rooted collective
 	Bytes   int64 // size of the instance, 0..MaxInt64/Members
 
+	// bytes of an alltoallv by partner, those that the member sends and receives; nil: equal shares of Bytes
+	sends, recvs []int64
+	origin       func(i, j int) int64 // first byte of a share, in tests; nil: unknown
+
 	base   int64    // first byte of the data of a phase of a composed collective, for a vector
 	starts []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
 	nodes  *nodeMap // nodes of the members; nil: each member has a node of its own
@@ -84,8 +88,18 @@ func (p *Participant) parts(n, first, last int) span {
 	return span{p.base + from, partStart(p.Bytes, n, last) - from}
 }
 
-// share returns the data that member i sends to member j in an all-to-all.
+// share returns the data that member i sends to member j in an all-to-all; one of them is the participant.
 func (p *Participant) share(i, j int) span {
+	if p.sends != nil {
+		x := span{}
+		if p.origin != nil {
+			x.from = p.origin(i, j)
+		}
+		if x.bytes = p.recvs[i]; i == p.Me {
+			x.bytes = p.sends[j]
+		}
+		return x
+	}
 	own := p.block(i)
 	from := partStart(own.bytes, p.Members, j)
 	return span{own.from + from, partStart(own.bytes, p.Members, j+1) - from}

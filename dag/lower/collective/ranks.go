@@ -11,6 +11,12 @@ import (
 // a replay needs; r is valid until work returns.
 func forEachRank[S any](ctx context.Context, s dag.Source, newScratch func() S,
 	work func(rank int, r *dag.Rank, scratch S) error) error {
+	return forEachRankWith(ctx, s, dag.Replay, newScratch, work)
+}
+
+// forEachRankWith is forEachRank with the given columns.
+func forEachRankWith[S any](ctx context.Context, s dag.Source, columns dag.Columns, newScratch func() S,
+	work func(rank int, r *dag.Rank, scratch S) error) error {
 	type own struct {
 		scratch S
 		read    dag.Reader
@@ -19,7 +25,7 @@ func forEachRank[S any](ctx context.Context, s dag.Source, newScratch func() S,
 	if err != nil {
 		return err
 	}
-	newOwn := func() own { return own{newScratch(), s.NewReader(dag.Replay)} }
+	newOwn := func() own { return own{newScratch(), s.NewReader(columns)} }
 	_, err = par.EachWith(len(h.Batches), newOwn, func(o own, k int) error {
 		return forEachOf(ctx, h.Batches[k], o.read, o.scratch, work)
 	})

@@ -30,7 +30,7 @@ func lowerSource(ctx context.Context, s dag.Source, choice Choice,
 	}
 	h := in.header
 	l := &loweredSource{Source: s, ctx: ctx, in: in, choice: &choice, sizes: make([]extent, h.Ranks), inputs: h.Batches}
-	err = forEachRank(ctx, s, l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
+	err = forEachRankWith(ctx, s, in.columns(dag.Replay), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
 		l.sizes[rank], err = w.place(rank, r)
 		return err
 	})
@@ -109,7 +109,7 @@ func (l *loweredSource) Header() (*dag.Header, error) {
 }
 
 func (l *loweredSource) NewReader(columns dag.Columns) dag.Reader {
-	read, w := l.Source.NewReader(columns), l.lowering()
+	read, w := l.Source.NewReader(l.in.columns(columns)), l.lowering()
 	at := int32(-1) // batch of the input
 	var before, after []*dag.Rank
 	var lowered, memory []dag.Rank // of ranks with ops
