@@ -273,7 +273,10 @@ type rankCompiler struct {
 	words   []uint16 // encoded dependents of the ranks since the last storeDependents
 	encoded []rankWords
 
-	inverted []uint32 // scratch space of dependents
+	// Scratch space of dependents:
+	long     []uint32     // ops whose dependents do not fit into Op.first
+	rest     []dependency // on these, by op
+	inverted []uint32     // their dependents, by index within the rank
 
 	// State of the current rank:
 	r    *dag.Rank
@@ -455,7 +458,7 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 	unit := uint64(c.o.Unit)
 	durations := part(c.r.Duration, first, len(t))
 	for i, duration := range durations {
-		if t[i].Flags != 0 {
+		if duration == 0 || t[i].Flags != 0 { // the size is 0 already
 			continue
 		}
 		d := uint64(duration)
@@ -602,8 +605,14 @@ func (c *rankCompiler) startDependents() {
 
 // roots collects the rank's ops without dependencies.
 func (c *rankCompiler) roots() {
-	f := &c.p.ranks[c.rank]
-	for i := range c.ops {
+	f, first := &c.p.ranks[c.rank], uint32(0)
+	for i, end := range c.r.Deps.End {
+		if end == first && c.ops[i].Waits == 0 { // it may wait for starts
+			f.roots = append(f.roots, c.base+uint32(i))
+		}
+		first = end
+	}
+	for i := len(c.r.Deps.End); i < len(c.ops); i++ {
 		if c.ops[i].Waits == 0 {
 			f.roots = append(f.roots, c.base+uint32(i))
 		}

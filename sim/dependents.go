@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // Op.first holds the dependents of an op if there are at most nearInOp of them, each at most farthestInOp ops after the
 // op, the usual case: listInOp is set, and the lowest bits are the distances, inOpBits each, the first dependent lowest.
@@ -105,76 +102,71 @@ func (p *Program) releaseList(ready []uint32, i uint32, skipped uint8) []uint32 
 // dependents counts the dependencies of each op and inverts them.
 func (c *rankCompiler) dependents() error {
 	ops, deps := c.ops, &c.r.Deps
-	// The lists of most ops fit into Op.first. Of the others, count the dependents there.
-	first, rest := uint32(0), uint64(0)
+	c.long, c.rest = c.long[:0], c.rest[:0]
+	first := uint32(0)
 	for i, end := range deps.End {
 		ops[i].Waits = end - first
 		for _, off := range deps.Off[first:end] {
 			list := &ops[i-int(off)].first
-			near, n := *list, uint32(nearInOp)
+			near := *list
 			switch {
-			case near&listInOp == 0:
-				*list++
-				rest++
-				continue
-			case uint32(off-1) >= farthestInOp:
-				n = inOp(near)
+			case near&listInOp == 0 || uint32(off-1) >= farthestInOp:
+				c.addToRest(i-int(off), i)
 			case near&farthestInOp == 0:
 				*list = near | uint32(off)
-				continue
 			case near&(farthestInOp<<inOpBits) == 0:
 				*list = near | uint32(off)<<inOpBits
-				continue
 			case near&(farthestInOp<<(2*inOpBits)) == 0:
 				*list = near | uint32(off)<<(2*inOpBits)
-				continue
+			default:
+				c.addToRest(i-int(off), i)
 			}
-			*list = n + 1
-			rest += uint64(n) + 1
 		}
 		first = end
 	}
-	if rest >= listInOp/mostWords {
+	if len(c.rest) >= listInOp/mostWords {
 		return c.fail(0, "belongs to a rank with too many dependencies")
 	}
-	if rest > 0 {
-		c.invertRest(int(rest))
-	}
+	c.invertRest()
 	c.reorder()
-	if rest > 0 {
-		c.encodeRest(int(rest))
-	}
+	c.encodeRest()
 	return nil
 }
 
-// inOp returns the number of dependents in an Op.first with listInOp.
-func inOp(list uint32) uint32 {
-	return uint32(bits.Len32(list&inOpMask)+inOpBits-1) / inOpBits
+// addToRest adds an op to the dependents of op on, which do not fit into Op.first. Until encodeRest, Op.first of such
+// an op has their number.
+func (c *rankCompiler) addToRest(on, op int) {
+	list := &c.ops[on].first
+	if near := *list & inOpMask; *list&listInOp != 0 {
+		c.long, *list = append(c.long, uint32(on)), 0
+		for ; near != 0; near >>= inOpBits {
+			c.rest = append(c.rest, dependency{uint32(on), uint32(on) + near&farthestInOp})
+			*list++
+		}
+	}
+	c.rest = append(c.rest, dependency{uint32(on), uint32(op)})
+	*list++
 }
+
+// dependency is a dependency of an op of a rank on another.
+type dependency struct{ on, op uint32 }
 
 // mostWords is the largest number of words of a dependent.
 const mostWords = 3
 
-// invertRest collects the dependents of the ops whose Op.first is the number of dependents, n in all, in inverted, and
-// sets Op.first to the end of the list there.
-func (c *rankCompiler) invertRest(n int) {
-	ops, deps := c.ops, &c.r.Deps
+// invertRest collects the dependents of each of the ops long in inverted, and sets their Op.first to the ends of the
+// lists there.
+func (c *rankCompiler) invertRest() {
 	at := uint32(0)
-	for i := range ops {
-		if list := &ops[i].first; *list&listInOp == 0 {
-			*list, at = at, at+*list
-		}
+	for _, on := range c.long {
+		list := &c.ops[on].first
+		*list, at = at, at+*list
 	}
-	c.inverted = slices.Grow(c.inverted[:0], n)[:n]
-	inverted, first := c.inverted, uint32(0)
-	for i, end := range deps.End {
-		for _, off := range deps.Off[first:end] {
-			if list := &ops[i-int(off)].first; *list&listInOp == 0 {
-				inverted[*list] = uint32(i)
-				*list++
-			}
-		}
-		first = end
+	c.inverted = slices.Grow(c.inverted[:0], len(c.rest))[:len(c.rest)]
+	for _, d := range c.rest {
+		list := &c.ops[d.on].first
+		c.inverted[*list] = d.op
+		*list++
 	}
 }
 
@@ -202,22 +194,22 @@ func (c *rankCompiler) reorder() {
 	}
 }
 
-// encodeRest encodes the lists of n dependents in inverted.
-func (c *rankCompiler) encodeRest(total int) {
-	before := len(c.words)
-	c.words = slices.Grow(c.words, mostWords*total)
-	words := c.words[before : before+mostWords*total]
+// encodeRest encodes the lists in inverted.
+func (c *rankCompiler) encodeRest() {
+	if len(c.long) == 0 {
+		return
+	}
+	before, most := len(c.words), mostWords*len(c.inverted)
+	c.words = slices.Grow(c.words, most)
+	words := c.words[before : before+most]
 	n, begin := 0, uint32(0)
-	for i := range c.ops {
+	for _, i := range c.long {
 		end := c.ops[i].first
-		if end&listInOp != 0 {
-			continue
-		}
 		c.ops[i].first = uint32(n)
 		last := n
 		for _, d := range c.inverted[begin:end] {
 			last = n
-			if distance := d - uint32(i); distance-1 < nearMost {
+			if distance := d - i; distance-1 < nearMost {
 				words[n] = uint16(distance)
 				n++
 			} else {
