@@ -99,7 +99,7 @@ type portQueue struct {
 func (n *network) queues(t *topology.Network) *queueSection {
 	s := n.sampler
 	h := s.history
-	q := &queueSection{Period: dag.Time(s.period), Interval: dag.Time(s.period * h.width), Samples: s.count,
+	q := &queueSection{Period: dag.Time(s.period), Interval: dag.Time(s.period * h.width), Samples: s.samples,
 		Queued: len(h.ports) + h.others, Others: h.others, Ports: []portQueue{}}
 	order := make([]int, len(h.ports))
 	most := make([]uint64, len(h.ports))
@@ -113,9 +113,9 @@ func (n *network) queues(t *topology.Network) *queueSection {
 	for _, i := range order[:min(len(order), fullestPorts)] {
 		port := h.ports[i]
 		counts := &s.queues[port]
-		one := portQueue{Port: names[port], Mean: counts.mean(s.count), P99: counts.quantile(s.count, 0.99),
+		one := portQueue{Port: names[port], Mean: counts.mean(s.samples), P99: counts.quantile(s.samples, 0.99),
 			Most:  most[i],
-			Bytes: h.series[i], Curve: counts.curve(s.count)}
+			Bytes: h.series[i], Curve: counts.curve(s.samples)}
 		if pt := &n.ports[port]; pt.marksPackets() {
 			one.Min, one.Max = &pt.kmin, &pt.kmax
 		}

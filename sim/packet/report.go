@@ -149,7 +149,7 @@ func newReport(p *sim.Program, n *network, o *Options) *Report {
 	}
 	if n.sampler != nil {
 		r.Sampled = true
-		r.Counters.Events -= n.sampler.taken
+		r.Counters.Events -= n.sampler.count.Taken()
 		n.sampler.finish(r.Last)
 		if o.figures {
 			r.queues = n.queues(o.Network)
@@ -407,7 +407,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 		}
 		if n.sampler != nil {
 			h := &n.sampler.queues[i]
-			row.MeanQueue, row.P99Queue = h.mean(n.sampler.count), h.quantile(n.sampler.count, 0.99)
+			row.MeanQueue, row.P99Queue = h.mean(n.sampler.samples), h.quantile(n.sampler.samples, 0.99)
 			samples[tier].add(h)
 		}
 		sums[tier].count(&row)
@@ -430,7 +430,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 			s.Imbalance *= float64(s.Ports) / float64(s.Bytes)
 		}
 		if n.sampler != nil {
-			all := n.sampler.count * uint64(s.Ports)
+			all := n.sampler.samples * uint64(s.Ports)
 			s.MeanQueue, s.P99Queue = samples[i].mean(all), samples[i].quantile(all, 0.99)
 		}
 		r.Tiers = append(r.Tiers, *s)

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim/measure"
 )
 
 // Sample is the queue length of a port at a time.
@@ -18,9 +19,9 @@ type Sample struct {
 // sampler takes samples while the network has events. At other times all queues are empty.
 type sampler struct {
 	period  uint64
-	pending bool   // an event for the next sample is scheduled
-	taken   int64  // number of sampling events
-	count   uint64 // number of samples up to the last non-empty queue or the last completion, including empty queues
+	pending bool // an event for the next sample is scheduled
+	count   measure.SampleCount
+	samples uint64 // number of samples up to the last non-empty queue or the last completion, including empty queues
 	queues  []histogram
 	flows   int64        // flows that have started and are not complete
 	history *history     // nil: no figures
@@ -31,7 +32,7 @@ func newSampler(o *Options, ports int) *sampler {
 	if o.Sample <= 0 {
 		return nil
 	}
-	s := &sampler{period: uint64(o.Sample), queues: make([]histogram, ports), emit: o.OnSample}
+	s := &sampler{period: uint64(o.Sample), count: measure.SampleCount{Period: o.Sample}, queues: make([]histogram, ports), emit: o.OnSample}
 	if o.figures {
 		s.history = newHistory(ports)
 	}
@@ -49,7 +50,10 @@ func (s *sampler) wake(n *network) {
 // sample samples all ports.
 func (n *network) sample() {
 	s := n.sampler
-	s.taken++
+	if err := s.count.Take(dag.Time(n.now)); err != nil {
+		n.err, n.stop = err, true
+		return
+	}
 	s.pending = n.queue.Len() > 0
 	if s.pending {
 		n.at(n.now+s.period, sampling, 0)
@@ -62,12 +66,16 @@ func (n *network) sample() {
 		if data+control == 0 {
 			continue
 		}
-		s.count = n.now/s.period + 1
+		s.samples = n.now/s.period + 1
 		s.queues[i].count(data)
 		if s.history != nil && n.ports[i].host == none {
 			s.history.add(n.now/s.period, i, data)
 		}
 		if s.emit != nil {
+			if err := s.count.Row(dag.Time(n.now)); err != nil {
+				n.err, n.stop = err, true
+				return
+			}
 			s.emit(Sample{dag.Time(n.now), i, data, control})
 		}
 	}
@@ -91,7 +99,7 @@ func (pt *port) queued(now uint64) (data, control uint64) {
 
 // finish extends the samples to the last completion.
 func (s *sampler) finish(last dag.Time) {
-	s.count = max(s.count, uint64(last)/s.period+1)
+	s.samples = max(s.samples, uint64(last)/s.period+1)
 }
 
 // histogram counts positive values in buckets with a relative width of at most 1/64. Each value below 64 has its own

@@ -1,6 +1,11 @@
 package packet
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/sim/measure"
+)
 
 func TestHistogram(t *testing.T) {
 	var h histogram
@@ -37,5 +42,28 @@ func TestHistogramBuckets(t *testing.T) {
 		if got := h.quantile(1, 0.99); got > float64(v) || got < float64(v)*64/65 {
 			t.Errorf("%d is in the bucket of %v", v, got)
 		}
+	}
+}
+
+// TestTooManySamples ends a run whose period is far below its length.
+func TestTooManySamples(t *testing.T) {
+	p, err := NewParams("ndp", CompatNone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newNetwork(&Options{Network: parse(t, leafSpine), Params: p, Sample: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range measure.MostSamples - 1 {
+		if err := n.sampler.count.Take(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.sample(); n.err != nil || n.stop {
+		t.Fatal(n.err)
+	}
+	if n.sample(); n.err == nil || !n.stop || !strings.Contains(n.err.Error(), "--sample 1ns: expected at most") {
+		t.Errorf("error %v", n.err)
 	}
 }
