@@ -17,6 +17,7 @@ type spec struct {
 	split    bool  // links have two directions
 	loopback int   // first of the loopback links, by host; -1: none
 	limiter  int   // first of the links that limit hosts, then switches; -1: none
+	named    bool  // names of limiters have the numbers of the hosts
 }
 
 // readCluster reads a cluster: a zone with hosts.
@@ -32,11 +33,6 @@ func (r *reader) readCluster(values map[string]string) (err error) {
 	if err := checkSpeed("speed", values["speed"]); err != nil {
 		return err
 	}
-	for _, n := range c.numbers {
-		if err := r.addHost(values["prefix"] + strconv.Itoa(n) + values["suffix"]); err != nil {
-			return fmt.Errorf("radical: %w", err)
-		}
-	}
 	if c.wire.Rate, err = parseRate("bw", values["bw"]); err != nil {
 		return err
 	}
@@ -50,38 +46,71 @@ func (r *reader) readCluster(values map[string]string) (err error) {
 	default:
 		return fmt.Errorf("sharing_policy: expected SPLITDUPLEX or SHARED, found %s", short(policy))
 	}
+	build, err := r.plan(&c, values)
+	if err != nil {
+		return err
+	}
+	for _, n := range c.numbers {
+		if err := r.addHost(values["prefix"] + strconv.Itoa(n) + values["suffix"]); err != nil {
+			return fmt.Errorf("radical: %w", err)
+		}
+	}
 	if err := r.loopbacks(&c, values); err != nil {
 		return err
 	}
-	topology := cmp.Or(values["topology"], "FLAT")
-	limit := func(nodes int) error {
-		if values["limiter_link"] == "" {
-			return nil
-		}
-		names := make([]int, nodes)
-		for n := range nodes { // switches count down
-			if names[n] = n; n >= len(c.numbers) {
-				names[n] = 3*len(c.numbers) - 1 - n
-			}
-		}
-		return r.limiters(&c, values["limiter_link"], names)
+	if err := r.limiters(&c, values["limiter_link"], build.nodes); err != nil {
+		return err
 	}
-	switch topology {
-	case "FLAT":
-		if z.cluster, err = r.star(&c, values); err == nil {
-			err = r.addRouter(cmp.Or(values["router_id"], values["prefix"]+c.id+"_router"+values["suffix"]))
-		}
-	case "TORUS":
-		z.cluster, err = r.torus(&c, values["topo_parameters"], limit)
-	case "FAT_TREE":
-		z.cluster, err = r.fatTree(&c, values["topo_parameters"], limit)
-	case "DRAGONFLY":
-		z.cluster, err = r.dragonfly(&c, values["topo_parameters"], limit)
-	default:
-		err = fmt.Errorf("topology: expected FLAT, TORUS, FAT_TREE or DRAGONFLY, found %s", short(topology))
+	if z.cluster, err = build.make(); err == nil && build.routed {
+		err = r.addRouter(cmp.Or(values["router_id"], values["prefix"]+c.id+"_router"+values["suffix"]))
 	}
 	r.zone = z.parent
 	return err
+}
+
+// plan is a cluster whose size is known and whose links are not made.
+type plan struct {
+	nodes  int // with limiters: hosts, then switches
+	cables int
+	routed bool // routes between zones end at its router
+	make   func() (cluster, error)
+}
+
+// plan returns the plan of a cluster. It returns an error if the platform would have too many links, before any is
+// made.
+func (r *reader) plan(c *spec, values map[string]string) (p plan, err error) {
+	switch topology := cmp.Or(values["topology"], "FLAT"); topology {
+	case "FLAT":
+		c.named = true
+		p = plan{nodes: len(c.numbers), cables: len(c.numbers), routed: true,
+			make: func() (cluster, error) { return r.star(c, values) }}
+	case "TORUS":
+		p, err = r.torus(c, values["topo_parameters"])
+	case "FAT_TREE":
+		p, err = r.fatTree(c, values["topo_parameters"])
+	case "DRAGONFLY":
+		p, err = r.dragonfly(c, values["topo_parameters"])
+	default:
+		err = fmt.Errorf("topology: expected FLAT, TORUS, FAT_TREE or DRAGONFLY, found %s", short(topology))
+	}
+	if err != nil {
+		return plan{}, err
+	}
+	links := len(r.p.Links) + p.cables
+	if c.split {
+		links += p.cables
+	}
+	if values["limiter_link"] != "" {
+		links += p.nodes
+	}
+	if values["loopback_bw"] != "" || values["loopback_lat"] != "" {
+		links += len(c.numbers)
+	}
+	if links > maxLinks {
+		return plan{}, fmt.Errorf("expected at most %d links of the platform, found %d with those of this cluster",
+			maxLinks, links)
+	}
+	return p, nil
 }
 
 // radical returns the numbers of a list such as 0-15,20.
@@ -127,9 +156,8 @@ func (r *reader) loopbacks(c *spec, values map[string]string) error {
 	return nil
 }
 
-// limiters adds a link for each node, hosts before switches, that all its messages share. names are the numbers in
-// their names.
-func (r *reader) limiters(c *spec, rate string, names []int) (err error) {
+// limiters adds a link for each node, hosts before switches, that all its messages share.
+func (r *reader) limiters(c *spec, rate string, nodes int) (err error) {
 	if rate == "" {
 		return nil
 	}
@@ -138,7 +166,14 @@ func (r *reader) limiters(c *spec, rate string, names []int) (err error) {
 		return err
 	}
 	c.limiter = len(r.p.Links)
-	for _, n := range names {
+	for i := range nodes {
+		n := 3*len(c.numbers) - 1 - i // the numbers of switches in names count down
+		if i < len(c.numbers) {
+			n = i
+			if c.named {
+				n = c.numbers[i]
+			}
+		}
 		w.Name = c.id + "_link_" + strconv.Itoa(n) + "_limiter"
 		if err := r.addLink(w); err != nil {
 			return err
@@ -242,9 +277,6 @@ type star struct {
 }
 
 func (r *reader) star(c *spec, values map[string]string) (cluster, error) {
-	if err := r.limiters(c, values["limiter_link"], c.numbers); err != nil {
-		return nil, err
-	}
 	s := star{spec: *c, cables: r.cables(c), backbone: -1}
 	for _, n := range c.numbers {
 		if err := r.addCable(c, 1, "%s_link_%d", c.id, n); err != nil {
@@ -271,10 +303,10 @@ func (r *reader) star(c *spec, values map[string]string) (cluster, error) {
 }
 
 func (s *star) hops(list []uint32, from, to uint32) []uint32 {
-	if from == to && s.loopback >= 0 {
+	router := uint32(len(s.numbers))
+	if from == to && from != router && s.loopback >= 0 {
 		return s.loop(list, from)
 	}
-	router := uint32(len(s.numbers))
 	if from != router {
 		list = append(s.limit(list, int(from)), s.cables.up(int(from)))
 	}
@@ -298,30 +330,30 @@ type torus struct {
 	cables cables // by node and dimension: towards the next node
 }
 
-func (r *reader) torus(c *spec, text string, limit func(int) error) (cluster, error) {
+func (r *reader) torus(c *spec, text string) (p plan, err error) {
 	dims, err := counts(text)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	nodes, err := product(dims...)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	if err := cmp.Or(c.checkHosts(nodes), limit(nodes)); err != nil {
-		return nil, err
-	}
-	t := torus{*c, dims, r.cables(c)}
-	for node := range nodes {
-		stride := 1
-		for _, d := range dims {
-			next := t.neighbor(node, stride, d, 1)
-			if err := r.addCable(c, 1, "%s_link_from_%d_to_%d", c.id, node, next); err != nil {
-				return nil, err
+	build := func() (cluster, error) {
+		t := torus{*c, dims, r.cables(c)}
+		for node := range nodes {
+			stride := 1
+			for _, d := range dims {
+				next := t.neighbor(node, stride, d, 1)
+				if err := r.addCable(c, 1, "%s_link_from_%d_to_%d", c.id, node, next); err != nil {
+					return nil, err
+				}
+				stride *= d
 			}
-			stride *= d
 		}
+		return &t, nil
 	}
-	return &t, nil
+	return plan{nodes: nodes, cables: nodes * len(dims), make: build}, c.checkHosts(nodes)
 }
 
 // neighbor returns the node at a distance in a dimension of d nodes.
@@ -365,65 +397,66 @@ type fatTree struct {
 	first                    int      // hosts of the fat trees before it, which SimGrid counts in its choice of ports
 }
 
-func (r *reader) fatTree(c *spec, text string, limit func(int) error) (cluster, error) {
+func (r *reader) fatTree(c *spec, text string) (p plan, err error) {
 	parts := strings.Split(text, ";")
 	var lists [4][]int
 	for i, part := range parts {
 		if len(parts) != 4 {
-			return nil, fmt.Errorf("topo_parameters: expected levels;children;parents;ports, such as 2;8,4;1,4;1,1, "+
+			return p, fmt.Errorf("topo_parameters: expected levels;children;parents;ports, such as 2;8,4;1,4;1,1, "+
 				"found %s", short(text))
 		}
-		var err error
 		if lists[i], err = counts(part); err != nil {
-			return nil, err
+			return p, err
 		}
 		want := 1
 		if i > 0 {
 			want = lists[0][0]
 		}
 		if len(lists[i]) != want {
-			return nil, fmt.Errorf("topo_parameters: expected a list of %d in %s, found %d", want, short(part),
+			return p, fmt.Errorf("topo_parameters: expected a list of %d in %s, found %d", want, short(part),
 				len(lists[i]))
 		}
 	}
-	t := fatTree{spec: *c, children: lists[1], parents: lists[2], ports: lists[3]}
-	total := 0
+	t := &fatTree{children: lists[1], parents: lists[2], ports: lists[3]}
 	for level := range len(t.children) + 1 {
 		nodes, err := product(append(append([]int(nil), t.parents[:level]...), t.children[level:]...)...)
 		if err != nil {
-			return nil, err
+			return p, err
 		}
 		t.nodes = append(t.nodes, nodes)
-		total += nodes
+		p.nodes += nodes
 	}
-	if err := c.checkHosts(t.nodes[0]); err != nil {
-		return nil, err
-	}
-	if err := limit(total); err != nil {
-		return nil, err
-	}
-	t.limiter = c.limiter
-	t.first, r.treeHosts = r.treeHosts, r.treeHosts+t.nodes[0]
-	below := 0
 	for level := range t.children {
 		links, err := product(t.nodes[level], t.parents[level], t.ports[level])
 		if err != nil {
-			return nil, err
+			return p, err
 		}
+		p.cables += links
+	}
+	p.make = func() (cluster, error) { return t, r.makeFatTree(c, t) }
+	return p, c.checkHosts(t.nodes[0])
+}
+
+// makeFatTree makes the links of a fat tree.
+func (r *reader) makeFatTree(c *spec, t *fatTree) error {
+	t.spec = *c
+	t.first, r.treeHosts = r.treeHosts, r.treeHosts+t.nodes[0]
+	below := 0
+	for level := range t.children {
 		t.cables = append(t.cables, r.cables(c))
 		each := t.parents[level] * t.ports[level]
-		for i := range links {
+		for i := range t.nodes[level] * each {
 			child := i / each
 			parent := t.other(level, child, level+1, level, i%each/t.ports[level])
 			if err := r.addCable(c, 1, "link_from_%d_%d_%d", t.name(below, child),
 				t.name(below+t.nodes[level], parent), r.trees); err != nil {
-				return nil, err
+				return err
 			}
 			r.trees++
 		}
 		below += t.nodes[level]
 	}
-	return &t, nil
+	return nil
 }
 
 // name returns the number of a node in names: switches count down. below is the number of nodes on lower levels.
@@ -530,43 +563,48 @@ type dragonfly struct {
 	local, green, black, blue         cables
 }
 
-func (r *reader) dragonfly(c *spec, text string, limit func(int) error) (cluster, error) {
+func (r *reader) dragonfly(c *spec, text string) (p plan, err error) {
 	var numbers []int
 	parts := strings.Split(text, ";")
 	for i, part := range parts {
 		list, err := counts(part)
 		if err != nil {
-			return nil, err
+			return p, err
 		}
 		if len(parts) != 4 || len(list) != []int{2, 2, 2, 1}[i] {
-			return nil, fmt.Errorf("topo_parameters: expected groups,links;chassis,links;routers,links;nodes, such as "+
+			return p, fmt.Errorf("topo_parameters: expected groups,links;chassis,links;routers,links;nodes, such as "+
 				"3,2;2,1;3,2;4, found %s", short(text))
 		}
 		numbers = append(numbers, list...)
 	}
-	d := dragonfly{groups: numbers[0], chassis: numbers[2], blades: numbers[4], perBlade: numbers[6]}
+	d := &dragonfly{groups: numbers[0], chassis: numbers[2], blades: numbers[4], perBlade: numbers[6]}
 	nodes, err := product(d.groups, d.chassis, d.blades, d.perBlade)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if d.groups > d.blades {
-		return nil, fmt.Errorf("topo_parameters: expected at least as many routers per chassis as groups (%d), "+
+		return p, fmt.Errorf("topo_parameters: expected at least as many routers per chassis as groups (%d), "+
 			"found %d", d.groups, d.blades)
 	}
-	if err := c.checkHosts(nodes); err != nil {
-		return nil, err
-	}
 	if _, err := product(d.groups, d.chassis, d.blades, max(d.chassis, d.blades)); err != nil {
-		return nil, err
+		return p, err
 	}
-	routers := nodes / d.perBlade
-	if err := limit(nodes + routers); err != nil {
-		return nil, err
+	pairsOf := func(n int) int { return n * (n - 1) / 2 }
+	p.nodes = nodes + nodes/d.perBlade
+	p.cables = nodes + d.groups*d.chassis*pairsOf(d.blades) + d.groups*pairsOf(d.chassis)*d.blades + pairsOf(d.groups)
+	p.make = func() (cluster, error) {
+		return d, r.makeDragonfly(c, d, nodes, [3]int{numbers[5], numbers[3], numbers[1]})
 	}
+	return p, c.checkHosts(nodes)
+}
+
+// makeDragonfly makes the links of a dragonfly: times has the multiples of the rate of links within chassis, within
+// groups and between groups.
+func (r *reader) makeDragonfly(c *spec, d *dragonfly, nodes int, times [3]int) (err error) {
 	d.spec = *c
-	add := func(times int, format string, args ...any) {
+	add := func(multiple int, format string, args ...any) {
 		if err == nil {
-			err = r.addCable(c, times, format+"_%d", append(args, r.dragonflies)...)
+			err = r.addCable(c, multiple, format+"_%d", append(args, r.dragonflies)...)
 			r.dragonflies++
 		}
 	}
@@ -577,23 +615,23 @@ func (r *reader) dragonfly(c *spec, text string, limit func(int) error) (cluster
 	d.green = r.cables(c)
 	for i := range d.groups * d.chassis {
 		pairs(d.blades, func(a, b int) {
-			add(numbers[5], "green_link_in_chassis_%d_between_routers_%d_and_%d", i%d.chassis, a, b)
+			add(times[0], "green_link_in_chassis_%d_between_routers_%d_and_%d", i%d.chassis, a, b)
 		})
 	}
 	d.black = r.cables(c)
 	for i := range d.groups {
 		pairs(d.chassis, func(a, b int) {
 			for blade := range d.blades {
-				add(numbers[3], "black_link_in_group_%d_between_chassis_%d_and_%d_blade_%d", i, a, b, blade)
+				add(times[1], "black_link_in_group_%d_between_chassis_%d_and_%d_blade_%d", i, a, b, blade)
 			}
 		})
 	}
 	d.blue = r.cables(c)
 	pairs(d.groups, func(a, b int) {
-		add(numbers[1], "blue_link_between_group_%d_and_%d_routers_%d_and_%d", a, b, d.router(a, 0, b),
+		add(times[2], "blue_link_between_group_%d_and_%d_routers_%d_and_%d", a, b, d.router(a, 0, b),
 			d.router(b, 0, a))
 	})
-	return &d, err
+	return err
 }
 
 // pairs calls f with all pairs of numbers below n.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -278,6 +279,55 @@ func TestPlatformErrors(t *testing.T) {
 		if _, err := Read([]byte(c.text), "p.xml"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s:\nfound %v, expected %s", c.text, err, c.want)
 		}
+	}
+}
+
+// TestPlatformSize expects errors for clusters with too many links before their hosts and links are made.
+func TestPlatformSize(t *testing.T) {
+	const wide = "2147483647"
+	for _, text := range []string{
+		`radical="0-1048575" topology="FAT_TREE" topo_parameters="2;1024,1024;1,1024;1,4"`,
+		`radical="0-1048575" topology="FAT_TREE" topo_parameters="2;1024,1024;1,1048576;1,1048576"`,
+		`radical="0-1048575" topology="TORUS" topo_parameters="1024,1024,1"`,
+		`radical="0-1048575" topology="TORUS" topo_parameters="1024,1024" limiter_link="1GBps"`,
+		`radical="0-1048575" topology="DRAGONFLY" topo_parameters="2,1;2,1;262144,1;1"`,
+		`radical="0-1048575" topology="DRAGONFLY" topo_parameters="1,1;1024,1;1024,1;1"`,
+		`radical="0-3" topology="FAT_TREE" topo_parameters="2;` + wide + `,1;1,1;1,1"`,
+	} {
+		r := &reader{p: &Platform{Settings: map[string]string{}}, names: map[string]int32{}}
+		values := map[string]string{"id": "c", "prefix": "n", "speed": "1Gf", "bw": "1GBps", "lat": "1us"}
+		for _, m := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			values[m[1]] = m[2]
+		}
+		err := r.readCluster(values)
+		if err == nil || !strings.Contains(err.Error(), "expected") {
+			t.Errorf("%s: error %v", text, err)
+		}
+		if len(r.p.Links)+len(r.p.Hosts) > 0 {
+			t.Errorf("%s: %d hosts and %d links were made", text, len(r.p.Hosts), len(r.p.Links))
+		}
+	}
+}
+
+// TestRouterToItself follows a route through the router of a cluster whose hosts have loopbacks: the way from the
+// router to itself has no links.
+func TestRouterToItself(t *testing.T) {
+	text := `<platform version="4.1"><zone id="all" routing="Full"><zone id="inner" routing="Full">` +
+		`<cluster id="c" prefix="c" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us" loopback_bw="1GBps"/>` +
+		`<cluster id="d" prefix="d" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us" loopback_bw="1GBps"/>` +
+		`<link id="x" bandwidth="1GBps"/><bypassZoneRoute src="d" dst="c" gw_src="dd_router" gw_dst="cc_router">` +
+		`<link_ctn id="x"/></bypassZoneRoute></zone>` +
+		`<cluster id="e" prefix="e" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us" loopback_bw="1GBps"/>` +
+		`<link id="y" bandwidth="1GBps"/><zoneRoute src="inner" dst="e" gw_src="cc_router" gw_dst="ee_router" ` +
+		`symmetrical="NO"><link_ctn id="y"/></zoneRoute></zone></platform>`
+	p, err := Read([]byte(text), "p.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := slices.Index(p.Hosts, "d0"), slices.Index(p.Hosts, "e1")
+	got := strings.Join(p.names(uint32(from), uint32(to)), " ")
+	if want := "d_link_0_UP x y e_link_1_DOWN"; got != want {
+		t.Errorf("route %s, expected %s", got, want)
 	}
 }
 
