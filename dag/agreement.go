@@ -25,6 +25,35 @@ func Disagreement(t *Trace) string {
 
 type agreement struct{ trace *Trace }
 
+// MessageEnds compares both ends of messages, as [Disagreement] does, of a trace that is read rank by rank.
+type MessageEnds struct {
+	ranks  int
+	total  ends
+	byRank []ends // of the destinations, once the total needs them
+}
+
+// NewMessageEnds returns the comparison for a trace of the given number of ranks.
+func NewMessageEnds(ranks int) *MessageEnds { return &MessageEnds{ranks: ranks} }
+
+// Add adds a rank. Each rank must be added once, in any order.
+func (m *MessageEnds) Add(rank int, r *Rank) {
+	if m.byRank == nil {
+		eachEnd(rank, m.ranks, r, func(int) *ends { return &m.total })
+		return
+	}
+	eachEnd(rank, m.ranks, r, func(destination int) *ends { return &m.byRank[destination] })
+}
+
+// Agree reports whether the sums of the whole trace agree. If not, [MessageEnds.ByRank] and adding all ranks again tell
+// whether there is a disagreement, which traces with wildcards need not have.
+func (m *MessageEnds) Agree() bool { return !m.total.wild && m.total.zero() }
+
+// ByRank prepares for adding all ranks again, for [MessageEnds.Disagreement].
+func (m *MessageEnds) ByRank() { m.byRank = make([]ends, m.ranks) }
+
+// Disagreement describes the first rank whose receives differ from the messages to it, "" if there is none.
+func (m *MessageEnds) Disagreement() string { return describeEnds(m.byRank) }
+
 // ends is a sum over the messages to ranks minus that over their receives.
 type ends struct {
 	count    int64
@@ -58,6 +87,11 @@ func (a *agreement) messages() string {
 	for rank := range a.trace.Ranks {
 		a.each(rank, func(destination int) *ends { return &byRank[destination] })
 	}
+	return describeEnds(byRank)
+}
+
+// describeEnds describes the first rank whose sums are not zero, "" if there is none.
+func describeEnds(byRank []ends) string {
 	differing, first := 0, -1
 	for rank := range byRank {
 		if !byRank[rank].zero() {
@@ -95,7 +129,11 @@ func (a *agreement) messages() string {
 
 // each adds the messages and receives of a rank to the sums of their destinations.
 func (a *agreement) each(rank int, to func(destination int) *ends) {
-	r, ranks := a.trace.Ranks[rank], len(a.trace.Ranks)
+	eachEnd(rank, len(a.trace.Ranks), a.trace.Ranks[rank], to)
+}
+
+// eachEnd is each for a rank of a trace with the given number of ranks.
+func eachEnd(rank, ranks int, r *Rank, to func(destination int) *ends) {
 	for i, kind := range r.Kind {
 		if kind != Send && kind != Recv {
 			continue

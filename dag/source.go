@@ -30,6 +30,9 @@ type Header struct {
 	Ops   int64  // exact
 	Kinds []Kind // kinds of op that the trace may have
 
+	// Unreleased reports that no op has a release time. If false, ops may have some.
+	Unreleased bool
+
 	// Batches divides all ranks, in ascending order. No two batches share a part of the input, so each part is read
 	// once.
 	Batches []Batch

@@ -6,6 +6,7 @@ package format
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -46,6 +47,11 @@ type Format struct {
 	// why it cannot for this file, or "".
 	Open func(in *Input, o ReadOptions) (dag.Source, error)
 
+	// Stream opens a trace for a conversion that need not have it in memory, where Open returns nil. It returns nil if
+	// the trace has to be read as a whole. If nil, every trace has to. Stream reads nothing; the source reads only
+	// Input.At.
+	Stream func(in *Input, o ReadOptions) (Stream, error)
+
 	Options      *OptionTable // options of reading; nil: none
 	WriteOptions *OptionTable // options of writing; nil: none
 
@@ -81,9 +87,28 @@ type Format struct {
 	WriteFiles func(create func(suffix string) (io.Writer, error), t *dag.Trace, o WriteOptions) error
 
 	// WriteSource writes the bytes of Write from a trace that need not fit in memory. It first passes the result of
-	// Losses to o.Losses. It may be nil.
+	// Losses to o.Losses, unless there is o.Rewrite. It may be nil.
 	WriteSource func(w io.Writer, s dag.Source, o WriteOptions) error
+
+	// WriteOnce is WriteSource by Stream.Once, into an output with o.Rewrite, and returns the number of ops. It returns
+	// ErrTwice for a trace that it cannot write so; the output is then useless. It may be nil.
+	WriteOnce func(w io.Writer, s Stream, o WriteOptions) (ops int64, err error)
 }
+
+// Stream is a source whose first call of Header or Once reads the whole trace, with the errors and warnings of Read.
+type Stream interface {
+	dag.Source
+
+	// Once calls take with the ranks of the trace in order, some at a time, of which first is the first. It keeps what
+	// Header needs. ranks is the number of ranks of the trace. An error of take ends it.
+	Once(take func(ranks, first int, next []*dag.Rank) error) error
+
+	// Disagreement returns dag.Disagreement of the trace.
+	Disagreement() (string, error)
+}
+
+// ErrTwice reports that a trace has to be read twice to be written.
+var ErrTwice = errors.New("the trace cannot be written in one pass")
 
 // DetectBytes is the number of bytes at the beginning of a file that Format.Detect receives.
 const DetectBytes = 4096
@@ -144,6 +169,14 @@ type WriteOptions struct {
 	// Losses receives, from WriteSource and WriteFiles, the losses before the first byte; an error stops writing. nil:
 	// discarded.
 	Losses func([]Loss) error
+
+	// Frugal asks WriteSource to prefer little memory to the use of all processors.
+	Frugal bool
+
+	// Rewrite overwrites bytes that were written, at an offset. An output that it can change is seen by nobody before
+	// WriteSource returns, and not at all after an error, so WriteSource may call Losses at the end. If nil, written
+	// bytes are final.
+	Rewrite func(b []byte, at int64) error
 }
 
 // MissingError reports that a file of a trace with many files is missing.

@@ -4,6 +4,7 @@ package goal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -34,37 +35,42 @@ func (b *block) label(label []byte) error {
 	return nil
 }
 
-// finish returns the rank and empties the block.
-func (b *block) finish() (dag.Rank, error) {
+// finish returns the rank and empties the block. With reuse, the rank shares the columns of the block until the next op
+// is added.
+func (b *block) finish(reuse bool) (dag.Rank, error) {
 	n := len(b.kind)
 	if uint64(max(len(b.deps.edges), len(b.start.edges))) > dag.MaxDeps {
 		return dag.Rank{}, errTooMuch
 	}
 	r := dag.Rank{
-		Kind:     take(&b.kind),
-		Bytes:    take(&b.bytes),
-		Peer:     take(&b.peer),
-		Tag:      take(&b.tag),
-		Duration: take(&b.duration),
+		Kind:     take(&b.kind, reuse),
+		Bytes:    take(&b.bytes, reuse),
+		Peer:     take(&b.peer, reuse),
+		Tag:      take(&b.tag, reuse),
+		Duration: take(&b.duration, reuse),
 		Name:     b.name,
 	}
 	r.Stream.SetRange(0, b.cpu)
 	r.NIC.SetRange(0, b.nic)
-	r.Deps, r.Order = b.deps.finish(n)
-	r.StartDeps, r.StartOrder = b.start.finish(n)
+	r.Deps, r.Order = b.deps.finish(n, reuse)
+	r.StartDeps, r.StartOrder = b.start.finish(n, reuse)
 	b.cpu, b.nic, b.name = b.cpu[:0], b.nic[:0], dag.Text{}
 	b.labels.reset()
 	return r, nil
 }
 
 // take returns the content of a column and empties it. It copies a small column and returns a large one itself, so
-// that a large block is not in memory twice.
-func take[S ~[]T, T any](column *S) S {
+// that a large block is not in memory twice. With reuse, it always returns the column itself, which the next block
+// overwrites.
+func take[S ~[]T, T any](column *S, reuse bool) S {
 	const large = 1 << 20
 	s := *column
 	switch {
 	case len(s) == 0:
 		return nil
+	case reuse:
+		*column = s[:0]
+		return s[:len(s):len(s)]
 	case len(s) >= large:
 		*column = nil
 		if cap(s)-len(s) <= len(s)/16 {
@@ -83,6 +89,9 @@ type edge struct{ op, on int32 }
 type edgeList struct {
 	edges    []edge
 	unsorted bool // whether a line's op precedes that of the previous line
+
+	end []uint32 // memory of a list that finish returned for reuse
+	off []int32
 }
 
 func (l *edgeList) add(op, on int) {
@@ -93,15 +102,21 @@ func (l *edgeList) add(op, on int) {
 }
 
 // finish returns the dependencies of a rank of n ops and the orders of dependents that are not ascending. It
-// empties the list.
-func (l *edgeList) finish(n int) (edges, order dag.Edges) {
+// empties the list. With reuse, the dependencies are valid until the next call.
+func (l *edgeList) finish(n int, reuse bool) (edges, order dag.Edges) {
 	if len(l.edges) == 0 {
 		return edges, order
 	}
 	if l.unsorted {
 		order = l.order(n)
 	}
-	edges.End = make([]uint32, n)
+	if reuse {
+		l.end, l.off = slices.Grow(l.end[:0], n)[:n], slices.Grow(l.off[:0], len(l.edges))[:len(l.edges)]
+		clear(l.end)
+		edges = dag.Edges{End: l.end, Off: l.off}
+	} else {
+		edges = dag.Edges{End: make([]uint32, n), Off: make([]int32, len(l.edges))}
+	}
 	last := 0
 	for _, e := range l.edges {
 		edges.End[e.op]++
@@ -109,7 +124,6 @@ func (l *edgeList) finish(n int) (edges, order dag.Edges) {
 	}
 	edges.End = edges.End[: last+1 : last+1]
 	startsFromCounts(edges.End)
-	edges.Off = make([]int32, len(l.edges))
 	for _, e := range l.edges {
 		edges.Off[edges.End[e.op]] = e.op - e.on
 		edges.End[e.op]++ // filling the list moves the start to the end

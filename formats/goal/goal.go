@@ -21,6 +21,7 @@ var Text = format.Format{
 	Extensions:   []string{".goal"},
 	Detect:       detectText,
 	Read:         readText,
+	Stream:       streamText,
 	Paired:       true,
 	Options:      readTable,
 	WriteOptions: writeTable,
@@ -31,6 +32,9 @@ var Text = format.Format{
 	},
 	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error {
 		return writeSource(w, s, o, false)
+	},
+	WriteOnce: func(w io.Writer, s format.Stream, o format.WriteOptions) (int64, error) {
+		return writeOnce(w, s, o, false)
 	},
 }
 
@@ -52,6 +56,9 @@ var Binary = format.Format{
 	},
 	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error {
 		return writeSource(w, s, o, true)
+	},
+	WriteOnce: func(w io.Writer, s format.Stream, o format.WriteOptions) (int64, error) {
+		return writeOnce(w, s, o, true)
 	},
 }
 

@@ -236,6 +236,7 @@ func TestReferenceCases(t *testing.T) {
 			for _, compat := range []bool{false, true} {
 				warnings := 0
 				o := options(compat)
+				checkStream(t, []byte(c.Text), o, new(Options))
 				o.Warn = func(string, ...any) { warnings++ }
 				trace, err := Text.Read(stream("case.goal", []byte(c.Text)), o)
 				if limits := cut[c.Name]; limits != "" && !compat {

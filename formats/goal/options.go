@@ -117,7 +117,7 @@ func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked func(rank i
 			return nil
 		}
 	}
-	for rank := range ranks {
+	for rank, r := range ranks {
 		stream, ok := all, own.Clock != ClockMarked
 		if !ok && marked != nil {
 			stream, ok = marked(rank)
@@ -125,14 +125,26 @@ func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked func(rank i
 		if !ok {
 			continue
 		}
-		r, found := clock.Remove(ranks[rank], clock.On(ranks[rank], stream))
-		if !found && own.Clock == ClockStream && len(clock.On(ranks[rank], stream)) > 0 {
-			return fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other "+
-				"ops or dependencies", rank, clockStream, stream)
+		restored, err := own.restoreReleases(rank, r, stream)
+		if err != nil {
+			return err
 		}
-		if found {
-			ranks[rank] = r.Keep()
-		}
+		ranks[rank] = restored
 	}
 	return nil
+}
+
+// restoreReleases replaces the clock of a rank, the calcs of the stream, by release times. A stream that is no clock
+// stays, or is an error if the options name it.
+func (o *Options) restoreReleases(rank int, r *dag.Rank, stream int32) (*dag.Rank, error) {
+	ops := clock.On(r, stream)
+	restored, found := clock.Remove(r, ops)
+	switch {
+	case found:
+		return restored.Keep(), nil
+	case o.Clock == ClockStream && len(ops) > 0:
+		return nil, fmt.Errorf("rank %d: --%s %d: expected a chain of calcs that wait for nothing else, found other "+
+			"ops or dependencies", rank, clockStream, stream)
+	}
+	return r, nil
 }

@@ -1,5 +1,5 @@
-// This file reads a trace in two passes, batch by batch: the first surveys it before the first byte, the second
-// writes it.
+// This file reads a trace batch by batch. If the output can be changed, one pass surveys and writes it. Else the first
+// pass surveys it before the first byte, and the second writes it.
 
 package goal
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/clock"
@@ -24,26 +25,120 @@ type plan struct {
 // writeSource writes a trace in either form.
 func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) error {
 	var c *clock.Clock
-	if own := format.Own(o.Own, func() *WriteOptions { return new(WriteOptions) }); !own.NoClock && !o.Compat {
-		var err error
-		if c, err = withClock(s, binary); err != nil {
-			return err
-		}
-		s = c
-	}
 	h, err := s.Header()
 	if err != nil {
 		return err
 	}
+	own := format.Own(o.Own, func() *WriteOptions { return new(WriteOptions) })
+	if !own.NoClock && !o.Compat && !h.Unreleased {
+		if c, err = withClock(s, binary); err != nil {
+			return err
+		}
+		s = c
+		if h, err = s.Header(); err != nil {
+			return err
+		}
+	}
 	p := plan{binary: binary, compat: o.Compat, counts: o.Losses != nil}
-	in, err := newIntake(s, h)
+	in, err := newIntake(s, h, o.Frugal)
 	if err != nil {
 		return err
+	}
+	write := writer(c, binary)
+	out := output{w: w}
+	if o.Rewrite != nil {
+		if err := writeHead(&out, h.Ranks, nil, binary); err != nil {
+			return err
+		}
+		found, err := p.examineAndWrite(in, &out, write)
+		if err != nil {
+			return err
+		}
+		return complete(found, c, h, o, binary)
 	}
 	found, err := p.examine(in)
 	if err != nil {
 		return err
 	}
+	if err := refuse(found, c, h, o, binary); err != nil {
+		return err
+	}
+	if err := writeHead(&out, h.Ranks, found, binary); err != nil {
+		return err
+	}
+	return in.write(&out, func(out *output, rank int, r *dag.Rank) error {
+		if binary && sectionSize(r) != found.sections[rank] {
+			return fmt.Errorf("rank %d changed between the two passes", rank)
+		}
+		return write(out, rank, r)
+	})
+}
+
+// writeOnce is writeSource in one pass over the source, for a trace without release times that become a clock.
+func writeOnce(w io.Writer, s format.Stream, o format.WriteOptions, binary bool) (int64, error) {
+	own := format.Own(o.Own, func() *WriteOptions { return new(WriteOptions) })
+	clocks := !own.NoClock && !o.Compat
+	p := plan{binary: binary, compat: o.Compat, counts: o.Losses != nil}
+	found, out, write := new(survey), output{w: w}, writer(nil, binary)
+	err := s.Once(func(ranks, first int, next []*dag.Rank) error {
+		if first == 0 {
+			if err := writeHead(&out, ranks, nil, binary); err != nil {
+				return err
+			}
+		}
+		for i, r := range next {
+			if clocks && r.Release.Present() > 0 {
+				return format.ErrTwice
+			}
+			if found.add(p, first+i, r); found.why != nil || found.foreign > 0 {
+				continue
+			}
+			if err := write(&out, first+i, r); err != nil {
+				return err
+			}
+		}
+		return out.err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := out.flush(); err != nil {
+		return 0, err
+	}
+	h, err := s.Header()
+	if err != nil {
+		return 0, err
+	}
+	return found.ops, complete(found, nil, h, o, binary)
+}
+
+// writer returns the function that writes a rank in either form.
+func writer(c *clock.Clock, binary bool) func(out *output, rank int, r *dag.Rank) error {
+	if binary {
+		return func(out *output, _ int, r *dag.Rank) error {
+			writeSection(out, r)
+			return nil
+		}
+	}
+	return func(out *output, rank int, r *dag.Rank) error {
+		return writeBlock(out, rank, r, c != nil && c.Ticks(rank) > 0)
+	}
+}
+
+// writeHead writes the part before the first rank. found is nil if it is written again later.
+func writeHead(out *output, ranks int, found *survey, binary bool) error {
+	if !binary {
+		writeTextHead(out, ranks)
+		return nil
+	}
+	if found == nil {
+		found = &survey{sections: make([]uint64, ranks)}
+	}
+	return writeHeader(out, found)
+}
+
+// refuse returns an error if GOAL cannot represent the trace or its losses are not allowed.
+func refuse(found *survey, c *clock.Clock, h *dag.Header, o format.WriteOptions, binary bool) error {
 	if h.Ranks == 0 {
 		return errors.New("expected at least 1 rank, found none")
 	}
@@ -52,27 +147,35 @@ func writeSource(w io.Writer, s dag.Source, o format.WriteOptions, binary bool) 
 	}
 	found.addClock(c, binary)
 	if o.Losses != nil {
-		if err := o.Losses(found.losses(h.Nodes)); err != nil {
-			return err
-		}
+		return o.Losses(found.losses(h.Nodes))
 	}
-	out := output{w: w}
-	if binary {
-		if err := writeHeader(&out, found); err != nil {
-			return err
-		}
-		return in.write(&out, func(out *output, rank int, r *dag.Rank) error {
-			if sectionSize(r) != found.sections[rank] {
-				return fmt.Errorf("rank %d changed between the two passes", rank)
-			}
-			writeSection(out, r)
-			return nil
-		})
+	return nil
+}
+
+// complete writes the head of a binary whose ranks are written.
+func complete(found *survey, c *clock.Clock, h *dag.Header, o format.WriteOptions, binary bool) error {
+	if err := refuse(found, c, h, o, binary); err != nil || !binary {
+		return err
 	}
-	writeTextHead(&out, h.Ranks)
-	return in.write(&out, func(out *output, rank int, r *dag.Rank) error {
-		return writeBlock(out, rank, r, c != nil && c.Ticks(rank) > 0)
-	})
+	head := output{w: &rewriter{rewrite: o.Rewrite}}
+	if err := writeHeader(&head, found); err != nil {
+		return err
+	}
+	return head.flush()
+}
+
+// rewriter overwrites an output from its start.
+type rewriter struct {
+	rewrite func(b []byte, at int64) error
+	at      int64
+}
+
+func (w *rewriter) Write(b []byte) (int, error) {
+	if err := w.rewrite(b, w.at); err != nil {
+		return 0, err
+	}
+	w.at += int64(len(b))
+	return len(b), nil
 }
 
 // losses returns the losses of a trace.
@@ -86,7 +189,7 @@ func losses(t *dag.Trace, binary bool) []format.Loss {
 	h, err := s.Header()
 	var in *intake
 	if err == nil {
-		in, err = newIntake(s, h)
+		in, err = newIntake(s, h, false)
 	}
 	var found *survey
 	if err == nil {
@@ -112,16 +215,39 @@ func (p plan) examine(in *intake) (*survey, error) {
 	})
 }
 
+// examineAndWrite is examine and intake.write in one pass. It writes no rank after one that GOAL cannot represent.
+func (p plan) examineAndWrite(in *intake, out *output, write func(*output, int, *dag.Rank) error) (*survey, error) {
+	all := new(survey)
+	return all, in.each(out, func(t *piece, rank int, r *dag.Rank) error {
+		if t.found.add(p, rank, r); t.found.why != nil || t.found.foreign > 0 {
+			return nil
+		}
+		return write(&t.out, rank, r)
+	}, func(t *piece) {
+		all.append(&t.found)
+		t.found = survey{sections: t.found.sections[:0]}
+	})
+}
+
 // intake reads a trace part by part, several parts at the same time.
 type intake struct {
 	parts   [][]dag.Batch
 	readers []dag.Reader
 }
 
-func newIntake(s dag.Source, h *dag.Header) (*intake, error) {
+func newIntake(s dag.Source, h *dag.Header, frugal bool) (*intake, error) {
 	parts, readers, err := divide(h)
 	if err != nil {
 		return nil, err
+	}
+	if frugal {
+		largest := int64(0)
+		for _, b := range h.Batches {
+			largest = max(largest, b.Ops+b.Deps+b.StartDeps)
+		}
+		if largest > 2*partLines { // their texts take more memory than the batches themselves
+			readers = 1
+		}
 	}
 	in := &intake{parts: parts}
 	for range readers {
@@ -132,24 +258,85 @@ func newIntake(s dag.Source, h *dag.Header) (*intake, error) {
 
 // write runs the second pass: write writes every rank.
 func (in *intake) write(out *output, write func(*output, int, *dag.Rank) error) error {
+	return in.each(out, func(t *piece, rank int, r *dag.Rank) error { return write(&t.out, rank, r) }, func(*piece) {})
+}
+
+// piece is the result of some ranks.
+type piece struct {
+	found survey
+	out   output
+}
+
+// each calls do for every rank, for several ranks at the same time, and take for the results in order, whose output it
+// writes.
+func (in *intake) each(out *output, do func(t *piece, rank int, r *dag.Rank) error, take func(*piece)) error {
 	if err := out.flush(); err != nil {
 		return err
 	}
-	if len(in.readers) > 1 {
-		return inOrder(len(in.parts), perReader(in, write), out.take)
+	takeOut := func(t *piece) error {
+		take(t)
+		return out.take(&t.out)
 	}
+	if len(in.readers) > 1 {
+		return inOrder(len(in.parts), perReader(in, do), takeOut)
+	}
+	direct := piece{out: output{w: out.w}} // a large rank is written while it is formatted
 	for _, part := range in.parts {
-		err := eachRank(in.readers[0], part, func(rank int, r *dag.Rank) error {
-			if err := write(out, rank, r); err != nil {
+		for _, b := range part {
+			ranks, err := in.readers[0].Ranks(b)
+			if err != nil {
 				return err
 			}
-			return out.err
-		})
-		if err != nil {
-			return err
+			pieces := dividePieces(ranks)
+			if workers := min(runtime.GOMAXPROCS(0), len(pieces)); workers > 1 {
+				work := func(k int, t *piece) error {
+					for i := pieces[k].first; i < pieces[k].last; i++ {
+						if err := do(t, b.First+i, ranks[i]); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+				err := inOrder(len(pieces), slices.Repeat([]func(int, *piece) error{work}, workers), takeOut)
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			for i, r := range ranks {
+				if err := do(&direct, b.First+i, r); err != nil {
+					return err
+				}
+				if direct.out.err != nil {
+					return direct.out.err
+				}
+			}
+			take(&direct)
+			if err := direct.out.flush(); err != nil {
+				return err
+			}
 		}
 	}
-	return out.flush()
+	return nil
+}
+
+// span is a run of ranks of a batch.
+type span struct{ first, last int }
+
+// dividePieces divides ranks into runs of up to partLines ops and dependencies. A rank that has more is one of its own.
+func dividePieces(ranks []*dag.Rank) (pieces []span) {
+	lines := 0
+	for i, r := range ranks {
+		n := r.Len() + len(r.Deps.Off) + len(r.StartDeps.Off)
+		if k := len(pieces) - 1; k >= 0 && lines+n <= partLines {
+			pieces[k].last++
+			lines += n
+			continue
+		}
+		pieces = append(pieces, span{i, i + 1})
+		lines = n
+	}
+	return pieces
 }
 
 // perReader returns, for each reader, a function that adds the ranks of a part to a T.

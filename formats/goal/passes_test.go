@@ -119,6 +119,19 @@ func checkSource(t *testing.T, trace *dag.Trace, rng *rand.Rand) {
 					t.Errorf("%s in batches of up to %d ranks: error %v, %d bytes, want %d, losses %v, want %v", f.Name, most, err,
 						out.Len(), len(want), losses, wantLosses)
 				}
+				if most > 1 && len(trace.Ranks) > 2 {
+					continue
+				}
+				var changed patched
+				o = format.WriteOptions{Frugal: true, Rewrite: changed.rewrite, Losses: func(l []format.Loss) error {
+					losses = l
+					return nil
+				}}
+				err = f.WriteSource(&changed, newBatched(trace, func() int { return 1 + rng.IntN(most) }), o)
+				if err != nil || !bytes.Equal(changed.Bytes(), want) || !reflect.DeepEqual(losses, wantLosses) {
+					t.Errorf("%s in one pass, batches of up to %d ranks: error %v, %d bytes, want %d, losses %v, want %v", f.Name,
+						most, err, changed.Len(), len(want), losses, wantLosses)
+				}
 			}
 		})
 	}

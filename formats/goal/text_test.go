@@ -223,6 +223,7 @@ func TestUnusualTexts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trace := parseText(t, c.text, false)
+			checkStream(t, []byte(c.text), options(false), new(Options))
 			var ops []int
 			for i := range trace.Ranks {
 				ops = append(ops, trace.Ranks[i].Len())
@@ -524,6 +525,7 @@ func FuzzText(f *testing.F) {
 		"l3 requires l1", "l3 irequires l2", "l5: calc 0", "l4: calc 1", "l5: calc 4", "l9 requires l5")))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		checkUnusual(t, text)
+		checkStream(t, text, options(true), new(Options))
 		trace, err := Text.Read(stream("f", text), options(true))
 		if strict, strictErr := Text.Read(stream("f", text), options(false)); strictErr == nil {
 			if loses(Text.Losses(strict), "above 255") {

@@ -26,20 +26,35 @@ func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := textReader{ctx: o.Context, file: in.Name, compat: o.Compat, warn: o.Warn, line: 1, clock: -1,
-		clocks: make(map[int]int32)}
+	var ranks []*dag.Rank
+	clocks := make(map[int]int32) // by rank: stream of the marked clock
+	r := newTextReader(in.Name, o)
+	r.take = func(rank *dag.Rank, marked int32) error {
+		if marked != unmarked {
+			clocks[len(ranks)] = marked
+		}
+		ranks = append(ranks, rank.Keep())
+		return nil
+	}
 	if err := r.read(in.Reader); err != nil {
 		return nil, err
 	}
-	err = restoreReleases(r.ranks, o, func(rank int) (int32, bool) {
-		stream, ok := r.clocks[rank]
+	err = restoreReleases(ranks, o, func(rank int) (int32, bool) {
+		stream, ok := clocks[rank]
 		return stream, ok
 	})
 	if err != nil {
 		return nil, format.InFile(in.Name, err)
 	}
-	return newTrace(r.ranks), nil
+	return newTrace(ranks), nil
 }
+
+func newTextReader(file string, o format.ReadOptions) *textReader {
+	return &textReader{ctx: o.Context, file: file, compat: o.Compat, warn: o.Warn, line: 1, clock: -1}
+}
+
+// unmarked is the stream of the clock of a rank without a marked one.
+const unmarked = -1
 
 type textReader struct {
 	ctx    context.Context // carries the limit of memory; may be nil
@@ -52,20 +67,30 @@ type textReader struct {
 	numRanks int64 // 0: not given yet
 	open     bool  // whether a block is open
 	block    block // ops of the open block, or ops before the next one
-	ranks    []*dag.Rank
-	clock    int           // the op of the block before which a comment marks a clock; -1: none
-	clocks   map[int]int32 // by rank: stream of the marked clock
-	done     bool          // whether the last block is closed; only comments may follow
-	ignored  bool          // whether something else follows, which is not read
+	rank     int   // of the open block, or of the next one
+	clock    int   // the op of the block before which a comment marks a clock; -1: none
+	done     bool  // whether the last block is closed; only comments may follow
+	ignored  bool  // whether something else follows, which is not read
+
+	base int64 // offset of the lines that are parsed
+	at   int64 // offset behind the latest closed block
+
+	// take takes the next rank, which is valid until it returns if reuse is set, and the stream of its marked clock.
+	take  func(r *dag.Rank, marked int32) error
+	reuse bool // the ranks share the columns of the block
 }
 
 // read parses a whole file.
 func (r *textReader) read(src io.Reader) error {
 	err := format.EachLines(r.ctx, src, func(lines []byte) error {
-		if err := r.parse(lines); err != nil || !r.ignored {
+		if err := r.parse(lines); err != nil {
 			return err
 		}
-		return format.ErrStop
+		if r.ignored {
+			return format.ErrStop
+		}
+		r.base += int64(len(lines))
+		return nil
 	})
 	var syntax *format.SyntaxError
 	switch {
@@ -82,13 +107,14 @@ func (r *textReader) read(src io.Reader) error {
 // end reports a file that ends within a comment or block, or too early.
 func (r *textReader) end() error {
 	const found = "end of file"
-	switch last := int64(len(r.ranks)) + 1; {
+	switch last := int64(r.rank) + 1; {
 	case r.comment != 0:
 		return r.syntaxError(fmt.Sprintf(`"*/" to end the comment of line %d`, r.comment), found)
 	case r.numRanks == 0:
 		return r.syntaxError("num_ranks", found)
 	case last == r.numRanks && (r.open || last == 1):
 		r.warn("%s:%d: the file ends within the block of rank %d", r.file, r.line, last-1)
+		r.at = r.base
 		return r.finishBlock()
 	case r.open:
 		return r.syntaxError(`"}"`, found)
@@ -164,7 +190,7 @@ func (r *textReader) parse(b []byte) error {
 		if r.done {
 			if p = skipBlanks(b, p); newline(b, p) < 0 && (b[p] != '/' || b[p+1] != '/' && b[p+1] != '*') {
 				r.warn("%s:%d: text follows the block of the last rank, %d; it is ignored", r.file, r.line,
-					len(r.ranks)-1)
+					r.rank-1)
 				r.ignored = true
 				return nil
 			}
@@ -190,6 +216,7 @@ func (r *textReader) parse(b []byte) error {
 			r.line++
 		case c == '}':
 			p++
+			r.at = r.base + int64(p)
 			err = r.closeBlock()
 		case c == '/' && b[p+1] == '/':
 			end := p + bytes.IndexByte(b[p:], '\n')
@@ -418,7 +445,7 @@ func (r *textReader) ranksStatement(b []byte, p int) (int, error) {
 	if err != nil {
 		return p, err
 	}
-	if len(r.ranks) > 0 && int64(n) != r.numRanks {
+	if r.rank > 0 && int64(n) != r.numRanks {
 		return p, r.syntaxError(fmt.Sprintf("num_ranks %d, as before the first block", r.numRanks),
 			strconv.FormatUint(n, 10))
 	}
@@ -439,11 +466,11 @@ func (r *textReader) rankStatement(b []byte, p int) (int, error) {
 		return p, r.unexpected(b, p, `"{" on the same line`)
 	}
 	if r.open {
-		return p, r.syntaxError(fmt.Sprintf(`"}" to close the block of rank %d`, len(r.ranks)),
+		return p, r.syntaxError(fmt.Sprintf(`"}" to close the block of rank %d`, r.rank),
 			fmt.Sprintf("the block of rank %d", rank))
 	}
-	if rank != uint64(len(r.ranks)) {
-		return p, r.syntaxError(fmt.Sprintf("the block of rank %d (all ranks in order, each once)", len(r.ranks)),
+	if rank != uint64(r.rank) {
+		return p, r.syntaxError(fmt.Sprintf("the block of rank %d (all ranks in order, each once)", r.rank),
 			fmt.Sprintf("the block of rank %d", rank))
 	}
 	r.open = true
@@ -462,18 +489,22 @@ func (r *textReader) closeBlock() error {
 	return r.finishBlock()
 }
 
-// finishBlock adds the current block to the trace as a rank.
+// finishBlock passes the current block on as a rank.
 func (r *textReader) finishBlock() error {
-	rank, err := r.block.finish()
+	rank, err := r.block.finish(r.reuse)
 	if err != nil {
 		return r.tooMuch(err)
 	}
+	marked := int32(unmarked)
 	if r.clock >= 0 && r.clock < rank.Len() {
-		r.clocks[len(r.ranks)] = rank.Stream.At(r.clock)
+		marked = rank.Stream.At(r.clock)
 	}
 	r.clock = -1
-	r.ranks = append(r.ranks, rank.Keep())
-	r.done = int64(len(r.ranks)) == r.numRanks
+	if err := r.take(&rank, marked); err != nil {
+		return err
+	}
+	r.rank++
+	r.done = int64(r.rank) == r.numRanks
 	return nil
 }
 

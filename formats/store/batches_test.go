@@ -31,7 +31,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 				groups, room = append(groups, nil), rows
 			}
 			last := min(first+room, r.Len())
-			groups[len(groups)-1] = append(groups[len(groups)-1], segment{int32(i), r, first, last})
+			groups[len(groups)-1] = append(groups[len(groups)-1], segment{int32(i), packedRank{Rank: r}, first, last})
 			room -= last - first
 			first = last
 		}
@@ -43,7 +43,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 				return
 			}
 		}
-	})
+	}, 2)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // segment is a run of ops of one rank, a part of a row group.
 type segment struct {
 	number      int32 // ops first..last-1
-	rank        *dag.Rank
+	rank        packedRank
 	first, last int // ops first..last-1
 }
 
@@ -29,6 +29,7 @@ var encoders = newPool(func() *encoder { return &encoder{Encoder: parquet.NewEnc
 // encode encodes a column of a row group with n rows.
 func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChunk, error) {
 	e.Reset()
+	e.Reserve(8 * n)
 	switch columns[column].shape {
 	case label:
 		return e.labels(column, rows, n), nil
@@ -64,7 +65,10 @@ func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
 		parquet.Fill(dst, int64(s.number))
 		return s.number != 0
 	}
-	switch src := values(s.rank, column).(type) {
+	if p := s.rank.find(column); p != nil {
+		return p.unpack(dst, s.first)
+	}
+	switch src := values(s.rank.Rank, column).(type) {
 	case *dag.Column[int64]:
 		return widen(dst, *src, s.first)
 	case *dag.Column[dag.Time]:
@@ -103,7 +107,7 @@ func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk 
 	e.values = e.values[:0]
 	def := &e.Def
 	for _, s := range rows {
-		src := *values(s.rank, column).(*dag.Times)
+		src := *values(s.rank.Rank, column).(*dag.Times)
 		for i := s.first; i < min(s.last, len(src)); i++ {
 			if src[i] == dag.Unmeasured {
 				def.Append(0)
@@ -124,7 +128,7 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 	e.values = e.values[:0]
 	rep, def := &e.Rep, &e.Def
 	for _, s := range rows {
-		lists := values(s.rank, column).(*dag.Edges)
+		lists := values(s.rank.Rank, column).(*dag.Edges)
 		from := uint32(0)
 		if s.first > 0 && len(lists.End) > 0 {
 			from = lists.End[min(s.first, len(lists.End))-1]
@@ -224,7 +228,7 @@ func (e *encoder) numberText(column int, rows []segment, n int) (distinct []stri
 	numbers = e.Indices(n)[:0]
 	size := 0
 	for _, s := range rows {
-		src := values(s.rank, column).(*dag.Text)
+		src := values(s.rank.Rank, column).(*dag.Text)
 		stored := max(s.first, min(s.last, src.Len()))
 		for i := s.first; i < stored; i++ {
 			v := src.At(i)
@@ -254,7 +258,7 @@ func (e *encoder) numberText(column int, rows []segment, n int) (distinct []stri
 func (e *encoder) plainText(column int, rows []segment, n int) (parquet.EncodedChunk, int, error) {
 	e.BeginTexts(n)
 	for _, s := range rows {
-		src := values(s.rank, column).(*dag.Text)
+		src := values(s.rank.Rank, column).(*dag.Text)
 		stored := max(s.first, min(s.last, src.Len()))
 		for i := s.first; i < stored; i++ {
 			v := src.At(i)

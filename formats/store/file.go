@@ -428,8 +428,21 @@ func (f *File) makeHeader() (*dag.Header, error) {
 	}
 	return &dag.Header{
 		Meta: f.descr.Meta, Comms: f.descr.comms, Ranks: f.descr.ranks, Ops: f.numOps(), Kinds: kinds,
-		Batches: f.batches(),
+		Batches: f.batches(), Unreleased: f.unreleased(),
 	}, nil
+}
+
+// unreleased reports whether the statistics of a file with a digest show that no op has a release time.
+func (f *File) unreleased() bool {
+	if f.unverified != "" {
+		return false
+	}
+	for i := range f.groups {
+		if b := f.Bounds(i, dag.FieldRelease); !b.Known || !b.None {
+			return false
+		}
+	}
+	return true
 }
 
 // numOps returns the number of ops of the trace.

@@ -17,13 +17,13 @@ const maxAhead = 1 << 23
 
 // delivery is a batch of ranks that was read.
 type delivery struct {
-	ranks []*dag.Rank
+	ranks []packedRank
 	err   error
 }
 
 // readAhead yields the ranks of a source in order, after the checks of Write, and reads some batches ahead. It
 // ends with an error if the source differs from its header.
-func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
+func readAhead(s dag.Source, h *dag.Header) iter.Seq2[packedRank, error] {
 	reader := func() func(dag.Batch) delivery {
 		read := s.NewReader(dag.All)
 		return func(b dag.Batch) (d delivery) {
@@ -34,7 +34,7 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 			return d
 		}
 	}
-	return func(yield func(*dag.Rank, error) bool) {
+	return func(yield func(packedRank, error) bool) {
 		largest := int64(1)
 		for _, b := range h.Batches {
 			largest = max(largest, b.Ops)
@@ -43,11 +43,11 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 		ranks, ops := 0, int64(0)
 		for d := range par.Ordered(slices.Values(h.Batches), readers, readers-1, reader) {
 			if d.err != nil {
-				yield(nil, d.err)
+				yield(packedRank{}, d.err)
 				return
 			}
 			for i, r := range d.ranks {
-				d.ranks[i] = nil // free its memory after writing
+				d.ranks[i] = packedRank{} // free its memory after writing
 				ranks++
 				ops += int64(r.Len())
 				if !yield(r, nil) {
@@ -56,29 +56,33 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[*dag.Rank, error] {
 			}
 		}
 		if ranks != h.Ranks || ops != h.Ops {
-			yield(nil, fmt.Errorf("expected %d ops on %d ranks, as in the header, found %d on %d", h.Ops, h.Ranks,
-				ops, ranks))
+			yield(packedRank{}, fmt.Errorf("expected %d ops on %d ranks, as in the header, found %d on %d", h.Ops,
+				h.Ranks, ops, ranks))
 		}
 	}
 }
 
 // readBatch reads a batch into memory of its own, unless the columns stay valid anyway.
-func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]*dag.Rank, error) {
+func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]packedRank, error) {
 	ranks, err := read(b)
 	if err != nil {
 		return nil, err
 	}
-	copies := dag.NewRanks(len(ranks))
+	copies := make([]packedRank, len(ranks))
 	for i, r := range ranks {
 		if r.Len() == 0 {
+			copies[i].Rank = empty
 			continue
 		}
 		if err := checkRank(r, len(h.Comms), &h.Meta); err != nil {
 			return nil, fmt.Errorf("rank %d: %w", b.First+i, err)
 		}
-		if copies[i] = r; !h.Stable {
-			copies[i] = r.Clone()
+		if copies[i].Rank = r; !h.Stable {
+			copies[i] = pack(r)
 		}
 	}
 	return copies, nil
 }
+
+// empty is a rank without ops.
+var empty = new(dag.Rank).Keep()

@@ -31,7 +31,10 @@ var Format = format.Format{
 	Read:  read,
 	Open:  open,
 	Write: func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
-	WriteSource: func(w io.Writer, s dag.Source, _ format.WriteOptions) error {
+	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error {
+		if o.Frugal {
+			return writeSource(w, s, 1)
+		}
 		return WriteSource(w, s)
 	},
 }

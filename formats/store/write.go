@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
@@ -33,11 +34,16 @@ func Write(w io.Writer, t *dag.Trace) error {
 	if err := checkRanks(t.Ranks, 0, len(t.Comms), &t.Meta); err != nil {
 		return err
 	}
-	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)))
+	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)), runtime.GOMAXPROCS(0))
 }
 
 // WriteSource writes the bytes of Write from a source. It has only a few row groups and batches in memory.
 func WriteSource(w io.Writer, s dag.Source) error {
+	return writeSource(w, s, runtime.GOMAXPROCS(0))
+}
+
+// writeSource is WriteSource with encoders on the given number of goroutines. Each takes up to 30 bytes per row.
+func writeSource(w io.Writer, s dag.Source, workers int) error {
 	h, err := s.Header()
 	if err != nil {
 		return err
@@ -46,14 +52,15 @@ func WriteSource(w io.Writer, s dag.Source) error {
 	if err != nil {
 		return err
 	}
-	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h)))
+	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h)), workers)
 }
 
 // writeGroups writes the trace that is divided into groups.
-func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error]) error {
+func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error],
+	workers int) error {
 	out := &fileWriter{w: w}
 	out.write([]byte(parquet.Magic))
-	if err := out.groups(groups); err != nil {
+	if err := out.groups(groups, workers); err != nil {
 		return err
 	}
 	footer := appendFooter(nil, out.offset, out.done, keys, string(out.sums))
@@ -65,10 +72,10 @@ func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segmen
 }
 
 // inMemory yields the ranks.
-func inMemory(ranks []*dag.Rank) iter.Seq2[*dag.Rank, error] {
-	return func(yield func(*dag.Rank, error) bool) {
+func inMemory(ranks []*dag.Rank) iter.Seq2[packedRank, error] {
+	return func(yield func(packedRank, error) bool) {
 		for i := range ranks {
-			if !yield(ranks[i], nil) {
+			if !yield(packedRank{Rank: ranks[i]}, nil) {
 				return
 			}
 		}
@@ -77,7 +84,7 @@ func inMemory(ranks []*dag.Rank) iter.Seq2[*dag.Rank, error] {
 
 // divide divides the given number of ops into row groups, at boundaries of ranks except within a rank that is too
 // long.
-func divide(ops int64, ranks int, all iter.Seq2[*dag.Rank, error]) iter.Seq2[[]segment, error] {
+func divide(ops int64, ranks int, all iter.Seq2[packedRank, error]) iter.Seq2[[]segment, error] {
 	rows := int64(minGroupRows)
 	if ranks > 0 {
 		rows = min(max(groupRanks*ops/int64(ranks), minGroupRows), maxGroupRows)
@@ -97,7 +104,7 @@ func divide(ops int64, ranks int, all iter.Seq2[*dag.Rank, error]) iter.Seq2[[]s
 				return
 			}
 			number++
-			n, edges := int64(r.Len()), edgesOf(r)
+			n, edges := int64(r.Len()), edgesOf(r.Rank)
 			if (n > room || edges > edgeRoom) && !flush() {
 				return
 			}
@@ -152,8 +159,9 @@ type task struct {
 	err    error
 }
 
-// groups encodes the row groups, all columns of a few groups at the same time, and writes them in order.
-func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
+// groups encodes the row groups, some columns at the same time, and writes them in order. It reads the next row group
+// when the last columns of the previous one are encoded, so that one is in memory.
+func (w *fileWriter) groups(groups iter.Seq2[[]segment, error], workers int) error {
 	tasks := func(yield func(task) bool) {
 		for g, err := range groups {
 			for column := range numColumns {
@@ -163,8 +171,21 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 			}
 		}
 	}
-	workers := runtime.GOMAXPROCS(0)
-	for t := range par.Ordered(tasks, workers, (workers+1)*numColumns, func() func(task) task { return encodeTask }) {
+	var used []*encoder
+	defer func() {
+		for _, e := range used {
+			encoders.put(e)
+		}
+	}()
+	for range workers {
+		used = append(used, encoders.get())
+	}
+	var next atomic.Int32
+	start := func() func(task) task {
+		e := used[next.Add(1)-1]
+		return func(t task) task { return encodeTask(e, t) }
+	}
+	for t := range par.Ordered(tasks, workers, workers-1, start) {
 		if t.err != nil {
 			return t.err
 		}
@@ -181,12 +202,10 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error]) error {
 	return nil
 }
 
-func encodeTask(t task) task {
+func encodeTask(e *encoder, t task) task {
 	if t.err != nil {
 		return t
 	}
-	e := encoders.get()
-	defer encoders.put(e)
 	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
 	t.sum = chunkSum(t.chunk.Data)
 	if t.err != nil {

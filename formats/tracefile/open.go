@@ -239,9 +239,7 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 		err = t.finish()
 	}
 	if err == nil && t.Format.Paired && t.o.Ranks == 0 {
-		if what := dag.Disagreement(trace); what != "" {
-			t.o.Warn("%s: %s; tracecat --check lists ops without a partner", t.Name, what)
-		}
+		t.warnEnds(dag.Disagreement(trace))
 	}
 	if err == nil && t.o.Ranks > 0 && len(trace.Ranks) != t.o.Ranks {
 		trace, err = t.replicate(trace)
@@ -250,6 +248,35 @@ func (t *Opened) Read() (trace *dag.Trace, err error) {
 		return nil, t.failed(err)
 	}
 	return trace, nil
+}
+
+// warnEnds warns about ends of messages that disagree; "": none do.
+func (t *Opened) warnEnds(disagreement string) {
+	if disagreement != "" {
+		t.o.Warn("%s: %s; tracecat --check lists ops without a partner", t.Name, disagreement)
+	}
+}
+
+// Stream returns a source for a conversion that need not have the trace in memory, of a trace without Source. It is nil
+// if the trace has to be read as a whole. Call Streamed after its first pass, instead of Read.
+func (t *Opened) Stream() (format.Stream, error) {
+	if t.Source != nil || t.Format.Stream == nil || t.o.Ranks > 0 || len(t.others) > 0 {
+		return nil, nil
+	}
+	s, err := t.Format.Stream(&t.in.Input, t.options)
+	return s, t.failed(err)
+}
+
+// Streamed makes the checks of Read that follow reading.
+func (t *Opened) Streamed(s format.Stream) error {
+	err := t.finish()
+	if err == nil && t.Format.Paired {
+		var what string
+		if what, err = s.Disagreement(); err == nil {
+			t.warnEnds(what)
+		}
+	}
+	return t.failed(err)
 }
 
 // survived reports whether an error is damage that the reader reported.
@@ -298,6 +325,9 @@ func (t *Opened) finish() error {
 // failed returns the error of an input: the cause if reading was cancelled, else err. It adds the trace's name
 // unless the error names a file.
 func (t *Opened) failed(err error) error {
+	if err == nil {
+		return nil
+	}
 	if ended := cancelled(t.o.Context); ended != nil {
 		err = ended
 	}

@@ -122,6 +122,18 @@ func (o *Output) open(path string) (err error) {
 	}
 }
 
+// Rewrites reports whether Rewrite can change written bytes: nobody sees the file before Commit.
+func (o *Output) Rewrites() bool { return o.temp != "" }
+
+// Rewrite overwrites written bytes at an offset.
+func (o *Output) Rewrite(b []byte, at int64) error {
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	_, err := o.file.WriteAt(b, at)
+	return err
+}
+
 // Commit completes the output and gives it its name.
 func (o *Output) Commit() error {
 	if err := o.finish(); err != nil || o.temp == "" {

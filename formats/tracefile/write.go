@@ -27,6 +27,8 @@ type WriteOptions struct {
 	Compat bool           // write the output of the format's reference program, including its bugs
 	Own    format.Options // of the type that the format's WriteOptions creates; nil: the defaults
 
+	Frugal bool // prefer little memory to the use of all processors
+
 	// Numbered numbers the only file of a trace with one rank, too, in a format with many files per trace. Otherwise
 	// that file has the name of the path if the path has an ending of the format.
 	Numbered bool
@@ -169,6 +171,45 @@ func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions)
 	return w.done, nil
 }
 
+// WriteStream is [WriteSource] for a source of [Opened.Stream]. It calls read after the first pass over the trace and
+// before the output is complete; an error of read leaves no output. described then returns the source to write in a
+// second pass.
+func WriteStream(formats format.List, path string, s format.Stream, read func() error,
+	described func() dag.Source, o WriteOptions) (*Written, error) {
+	w, err := newWriter(formats, path, o)
+	if err != nil {
+		return nil, err
+	}
+	if w.done.Format.WriteOnce != nil {
+		err := w.write(func(out io.Writer, o format.WriteOptions) (err error) {
+			if o.Rewrite == nil {
+				return format.ErrTwice
+			}
+			o.Losses = func(losses []format.Loss) error {
+				if err := read(); err != nil {
+					return err
+				}
+				return w.take(losses)
+			}
+			w.done.Ops, err = w.done.Format.WriteOnce(out, s, o)
+			return err
+		})
+		if !errors.Is(err, format.ErrTwice) {
+			if err != nil {
+				return nil, err
+			}
+			return w.done, nil
+		}
+	}
+	if _, err := s.Header(); err != nil {
+		return nil, err
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	return WriteSource(formats, path, described(), o)
+}
+
 // take takes the losses of the format, and returns an error if they are not allowed.
 func (w *writer) take(losses []format.Loss) error {
 	w.done.Losses = losses
@@ -216,7 +257,7 @@ func (w *writer) name() string {
 
 // options returns the options for the format.
 func (w *writer) options() format.WriteOptions {
-	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Warn: w.warn}
+	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Frugal: w.o.Frugal, Warn: w.warn}
 }
 
 // warn reports a warning about the output.
@@ -257,7 +298,17 @@ func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 	}
 	defer out.Close()
 	counted := &countingWriter{w: out, o: &w.o}
-	err = write(counted, w.options())
+	o := w.options()
+	if out.Rewrites() {
+		o.Rewrite = func(b []byte, at int64) error {
+			err := out.Rewrite(b, at)
+			if err != nil && counted.err == nil {
+				counted.err = err
+			}
+			return err
+		}
+	}
+	err = write(counted, o)
 	if counted.err != nil {
 		return out.writeError(counted.err)
 	}

@@ -330,6 +330,7 @@ type Target struct {
 	Strict bool
 	Compat bool
 
+	Frugal  bool  // prefer little memory to the use of all processors
 	Written int64 // bytes of the files, after writing
 
 	own   format.Options // options of the format, or nil
@@ -405,6 +406,32 @@ func (p *Program) WriteSource(s dag.Source, to *Target) error {
 	})
 }
 
+// WriteStream is WriteSource for a source of [tracefile.Opened.Stream] of a trace. describe sets the metadata of the
+// trace.
+func (p *Program) WriteStream(in *OpenTrace, s format.Stream, describe func(*dag.Meta) error, to *Target) error {
+	start := time.Now()
+	var header dag.Header
+	read := func() error {
+		if err := in.Streamed(s); err != nil {
+			return err
+		}
+		h, err := s.Header()
+		if err != nil {
+			return err
+		}
+		header = *h
+		in.warn()
+		in.warnRanks(h.Ranks)
+		in.WasRead(h.Ops, h.Ranks, time.Since(start))
+		in.DoneReading()
+		return describe(&header.Meta)
+	}
+	described := func() dag.Source { return dag.WithHeader(s, &header) }
+	return p.write(to, func(o tracefile.WriteOptions) (*tracefile.Written, error) {
+		return tracefile.WriteStream(p.Formats, to.Path, s, read, described, o)
+	})
+}
+
 // write calls the function and prints its losses.
 func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefile.Written, error)) error {
 	var progress *Progress
@@ -414,7 +441,7 @@ func (p *Program) write(to *Target, write func(tracefile.WriteOptions) (*tracefi
 	}
 	start := time.Now()
 	done, err := write(tracefile.WriteOptions{
-		Context: p.Context(), To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own,
+		Context: p.Context(), To: to.Format.Name, Strict: to.Strict, Compat: to.Compat, Own: to.own, Frugal: to.Frugal,
 		Numbered: !to.named, Stdout: p.output,
 		Outputs: p.outputs, Warn: p.Warn, Info: p.Info, Progress: progress.Add,
 	})

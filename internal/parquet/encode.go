@@ -22,7 +22,7 @@ type EncodedChunk struct {
 type Encoder struct {
 	Rep, Def Bitmap // repetition and definition levels of the chunk; Rep is empty for columns without lists
 
-	fast, better *zstd.Encoder
+	fast, better *compressor
 	dictionary   dictionary
 	numbers      []uint16
 	page, other  []byte // the current data page, and a candidate with another encoding
@@ -34,15 +34,61 @@ type Encoder struct {
 
 // NewEncoder returns an encoder. Its tables take several megabytes.
 func NewEncoder() *Encoder {
-	at := func(level zstd.EncoderLevel) *zstd.Encoder {
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return z
+	return &Encoder{
+		fast:   newCompressor(zstd.SpeedFastest, 4<<20),
+		better: newCompressor(zstd.SpeedBetterCompression, 8<<20),
 	}
-	return &Encoder{fast: at(zstd.SpeedFastest), better: at(zstd.SpeedBetterCompression)}
+}
+
+// compressor compresses pages at one level. Its window has room for the largest page so far, up to the window of the
+// level: a larger one takes memory, but changes no output.
+type compressor struct {
+	level        zstd.EncoderLevel
+	window, most int // bytes
+	encoder      *zstd.Encoder
+}
+
+// firstWindow is the window of a new compressor in bytes.
+const firstWindow = 1 << 18
+
+// newCompressor returns a compressor. most is the window of the level, a power of 2.
+func newCompressor(level zstd.EncoderLevel, most int) *compressor {
+	c := &compressor{level: level, window: firstWindow, most: most}
+	c.create()
+	return c
+}
+
+func (c *compressor) create() {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(c.level), zstd.WithWindowSize(c.window),
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true))
+	if err != nil {
+		panic(err) // the options are valid
+	}
+	c.encoder = z
+}
+
+// reserve makes room for pages of a size.
+func (c *compressor) reserve(size int) {
+	if size <= c.window || c.window == c.most {
+		return
+	}
+	for c.window < min(size, c.most) {
+		c.window *= 2
+	}
+	c.create()
+}
+
+// encode appends the compressed page to dst.
+func (c *compressor) encode(page, dst []byte) []byte {
+	c.reserve(len(page))
+	return c.encoder.EncodeAll(page, dst)
+}
+
+// Reserve makes room for pages of a size in bytes at once, which takes less memory than growing page by page.
+func (e *Encoder) Reserve(size int) {
+	e.fast.reserve(size)
+	e.better.reserve(size)
 }
 
 // Indices returns a slice for n dictionary indices, the argument of Strings. It is valid until the chunk is encoded.
@@ -95,7 +141,7 @@ func (e *Encoder) Integers(typ Type, values []int64, entries int, inRuns bool) E
 		e.dictionary.spread(e.numbers)
 		e.page = appendNumbers(e.page, e.numbers, distinct)
 		e.body = appendInts(e.body[:0], e.dictionary.values, typ)
-		e.packed = e.fast.EncodeAll(e.body, e.packed[:0])
+		e.packed = e.fast.encode(e.body, e.packed[:0])
 		enc := e.smallest(encRLEDictionary, values, typ, len(e.packed))
 		if enc == encRLEDictionary {
 			e.dictionaryPage(&c, e.body, len(e.dictionary.values))
@@ -136,7 +182,7 @@ func (e *Encoder) Booleans(values []int64, entries int) EncodedChunk {
 // smallest compares the page in e.page, which has the given encoding and costs extra bytes elsewhere, with other
 // encodings of it. It leaves the smallest page in e.page and returns its encoding.
 func (e *Encoder) smallest(enc encoding, values []int64, typ Type, extra int) encoding {
-	e.packed = e.fast.EncodeAll(e.page, e.packed[:0])
+	e.packed = e.fast.encode(e.page, e.packed[:0])
 	size := len(e.packed) + extra
 	for _, try := range []encoding{encDeltaBinary, encPlain} {
 		if try == enc {
@@ -148,7 +194,7 @@ func (e *Encoder) smallest(enc encoding, values []int64, typ Type, extra int) en
 		} else {
 			e.other = appendDelta(e.other, values, typ)
 		}
-		e.packed = e.fast.EncodeAll(e.other, e.packed[:0])
+		e.packed = e.fast.encode(e.other, e.packed[:0])
 		if len(e.packed) < size {
 			enc, size = try, len(e.packed)
 			e.page, e.other = e.other, e.page
@@ -317,11 +363,11 @@ func (e *Encoder) appendPage(c *EncodedChunk, page []byte, typ pageType, header 
 // compress compresses a page. Data with little repetition becomes smaller at the fast level, which ignores accidental
 // matches.
 func (e *Encoder) compress(page []byte) []byte {
-	e.packed = e.better.EncodeAll(page, e.packed[:0])
+	e.packed = e.better.encode(page, e.packed[:0])
 	if len(e.packed) < len(page)/32 {
 		return e.packed
 	}
-	e.repacked = e.fast.EncodeAll(page, e.repacked[:0])
+	e.repacked = e.fast.encode(page, e.repacked[:0])
 	if len(e.repacked) < len(e.packed) {
 		return e.repacked
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/internal/jobs"
 	"github.com/tracedag/tracedag/internal/manual"
 	"github.com/tracedag/tracedag/internal/origin"
+	"github.com/tracedag/tracedag/memory"
 )
 
 // New returns the program's command.
@@ -178,7 +179,21 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 	}
 	defer in.Close()
 	if c.edit == nil && (in.Generates() || c.streams(in, to)) {
-		return c.convertBatches(in.Source, in, to)
+		if c.lowers || in.Generates() {
+			return c.convertBatches(in.Source, in, to)
+		}
+		if to.Format.Name != in.Format.Name { // a store from a store is a matter of processors
+			defer c.economize(to)()
+		}
+		return c.writeBatches(in.Source, in, to, in.DoneReading)
+	}
+	if c.edit == nil && !c.lowers && c.canStream(in, to) {
+		if s, err := in.Stream(); err != nil {
+			return err
+		} else if s != nil {
+			defer c.economize(to)()
+			return c.p.WriteStream(in, s, func(m *dag.Meta) error { return c.describe(m, in, to) }, to)
+		}
 	}
 	t, err := in.Read()
 	if err != nil {
@@ -190,7 +205,11 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		}
 	}
 	if c.lowers { // the result may exceed the memory
-		return c.convertBatches(dag.FromTrace(t), in, to)
+		s, err := c.lower(dag.FromTrace(t), in.Name)
+		if err != nil {
+			return format.InFile(in.Name, err)
+		}
+		return c.writeBatches(s, in, to, in.Close) // the output may replace the input
 	}
 	if err := c.describe(&t.Meta, in, to); err != nil {
 		return err
@@ -202,16 +221,31 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 // streams reports whether a trace that is not edited is converted batch by batch. An output that replaces its input
 // needs the input to be closed first.
 func (c *conversion) streams(in *cli.OpenTrace, to *cli.Target) bool {
-	return in.Streams() && (c.lowers || to.Format.WriteSource != nil) && !in.IsFile(to.Path)
+	return in.Streams() && c.canStream(in, to)
 }
 
-// convertBatches writes a source batch by batch.
+// canStream reports whether the output can be written from a source that reads the input meanwhile.
+func (c *conversion) canStream(in *cli.OpenTrace, to *cli.Target) bool {
+	return (c.lowers || to.Format.WriteSource != nil) && !in.IsFile(to.Path)
+}
+
+// economize makes a conversion that reads its input meanwhile take little memory.
+func (c *conversion) economize(to *cli.Target) (stop func()) {
+	to.Frugal = true
+	return memory.Economize()
+}
+
+// convertBatches lowers a source that reads the input, and writes it batch by batch.
 func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Target) error {
-	inMemory := s != in.Source
 	s, err := c.lower(s, in.Name)
 	if err != nil {
 		return format.InFile(in.Name, err)
 	}
+	return c.writeBatches(s, in, to, in.DoneReading)
+}
+
+// writeBatches writes a source batch by batch, after a call of done.
+func (c *conversion) writeBatches(s dag.Source, in *cli.OpenTrace, to *cli.Target, done func()) error {
 	h, err := s.Header()
 	if err != nil {
 		return format.InFile(in.Name, err)
@@ -220,10 +254,7 @@ func (c *conversion) convertBatches(s dag.Source, in *cli.OpenTrace, to *cli.Tar
 	if err := c.describe(&described.Meta, in, to); err != nil {
 		return err
 	}
-	in.DoneReading()
-	if inMemory {
-		in.Close() // the output may replace it
-	}
+	done()
 	return c.p.WriteSource(dag.WithHeader(s, &described), to)
 }
 

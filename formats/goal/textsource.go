@@ -1,0 +1,330 @@
+// This file reads a large text twice: once for the header, and again batch by batch, so that it is never in memory as
+// a whole.
+
+package goal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/format"
+	"github.com/tracedag/tracedag/internal/par"
+)
+
+const (
+	// smallText is the largest text in bytes that is read as a whole: it takes less memory than the buffers of a
+	// conversion.
+	smallText = 8 << 20
+	// batchText is the number of bytes of text from which a batch is complete.
+	batchText = 1 << 19
+	// longBlock is the number of bytes from which a batch is read piece by piece.
+	longBlock = 4 << 20
+)
+
+// streamText opens a text for a conversion batch by batch. It returns nil for a text that has to be read as a whole:
+// one without random access, a small one, and one whose clock depends on all ranks.
+func streamText(in *format.Input, o format.ReadOptions) (format.Stream, error) {
+	own := format.Own(o.Own, func() *Options { return new(Options) })
+	if in.At == nil || in.Size <= smallText || own.Clock == ClockAuto {
+		return nil, nil
+	}
+	return newTextSource(in, o, own, batchText), nil
+}
+
+// newTextSource returns the source of a text whose batches have the given number of bytes or more.
+func newTextSource(in *format.Input, o format.ReadOptions, own *Options, batch int64) *textSource {
+	t := &textSource{in: in, o: o, own: own, batch: batch}
+	t.header = sync.OnceValues(func() (*dag.Header, error) {
+		if t.known != nil {
+			return t.known, nil
+		}
+		return t.scan(nil)
+	})
+	return t
+}
+
+// textSource is the trace of a text. A batch is whole blocks.
+type textSource struct {
+	in  *format.Input
+	o   format.ReadOptions
+	own *Options
+
+	batch  int64                       // least number of bytes of a batch but the last
+	header func() (*dag.Header, error) // created once
+	known  *dag.Header                 // set by Once
+	places []place                     // of the batches
+	ends   *dag.MessageEnds
+}
+
+// place is the part of a text that has the blocks of a batch.
+type place struct {
+	from, to int64
+	line     int64 // of from
+}
+
+// Header returns the header. The first call reads the text, and reports its errors and warnings.
+func (t *textSource) Header() (*dag.Header, error) { return t.header() }
+
+// Close does nothing: the caller closes the input.
+func (t *textSource) Close() error { return nil }
+
+// Once reads the text.
+func (t *textSource) Once(take func(ranks, first int, next []*dag.Rank) error) (err error) {
+	t.known, err = t.scan(take)
+	return err
+}
+
+// onceOps is the number of ops from which Once passes on the ranks that it has read.
+const onceOps = 1 << 12
+
+// scan reads the text for the header. It passes copies of the ranks to take, unless that is nil, while it reads on.
+func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (*dag.Header, error) {
+	h := &dag.Header{Unreleased: true}
+	t.places, t.ends = nil, nil
+	next, ops := []*dag.Rank(nil), 0
+	hand := newHandover(take)
+	defer hand.close()
+	var seen [dag.NumKinds]bool
+	var invalid error // the first error of a clock, after those of the syntax
+	from := place{line: 1}
+	batch := dag.Batch{}
+	r := newTextReader(t.in.Name, t.o)
+	r.reuse = take == nil
+	closeBatch := func(last int) {
+		from.to, batch.Last = min(r.at, t.in.Size), last // lines may end in a line feed that the file lacks
+		h.Batches, t.places = append(h.Batches, batch), append(t.places, from)
+		h.Ops += batch.Ops
+		batch, from = dag.Batch{First: batch.Last}, place{from: r.at, line: r.line}
+	}
+	r.take = func(block *dag.Rank, marked int32) error {
+		if t.ends == nil { // the number of ranks is known at the end of the first block
+			t.ends = dag.NewMessageEnds(int(r.numRanks))
+		}
+		rank, err := t.restored(r.rank, block, marked)
+		if err != nil && invalid == nil {
+			invalid = err
+		}
+		if err != nil {
+			rank = block
+		}
+		t.ends.Add(r.rank, rank)
+		for _, kind := range rank.Kind {
+			seen[kind] = true
+		}
+		h.Unreleased = h.Unreleased && rank.Release.Present() == 0
+		batch.Ops += int64(rank.Len())
+		batch.Deps += int64(len(rank.Deps.Off))
+		batch.StartDeps += int64(len(rank.StartDeps.Off))
+		if r.at-from.from >= t.batch {
+			closeBatch(r.rank + 1)
+		}
+		if take == nil {
+			return nil
+		}
+		next = append(next, rank.Keep())
+		if ops += rank.Len(); ops < onceOps && int64(r.rank) < r.numRanks-1 {
+			return nil
+		}
+		group := next
+		next, ops = nil, 0
+		return hand.give(group, int(r.numRanks), r.rank+1-len(group))
+	}
+	err := r.read(io.NewSectionReader(t.in.At, 0, t.in.Size))
+	if taken := hand.close(); taken != nil { // the reader stops because of it
+		err = taken
+	}
+	if err != nil {
+		return nil, err
+	}
+	if invalid != nil {
+		return nil, format.InFile(t.in.Name, invalid)
+	}
+	if batch.First < r.rank {
+		closeBatch(r.rank)
+	}
+	for kind := range dag.Kind(dag.NumKinds) {
+		if seen[kind] {
+			h.Kinds = append(h.Kinds, kind)
+		}
+	}
+	h.Ranks = int(r.numRanks)
+	h.Comms = []dag.Comm{dag.World(h.Ranks)}
+	return h, nil
+}
+
+// restored returns the rank with release times in place of its clock.
+func (t *textSource) restored(rank int, r *dag.Rank, marked int32) (*dag.Rank, error) {
+	stream := marked
+	switch t.own.Clock {
+	case ClockNone:
+		return r, nil
+	case ClockStream:
+		stream = t.own.Stream
+	}
+	if stream == unmarked {
+		return r, nil
+	}
+	return t.own.restoreReleases(rank, r, stream)
+}
+
+// Disagreement returns [dag.Disagreement] of the trace. It reads the text again if its receives have wildcards, or if
+// there is a disagreement.
+func (t *textSource) Disagreement() (string, error) {
+	h, err := t.Header()
+	if err != nil || t.ends.Agree() {
+		return "", err
+	}
+	t.ends.ByRank()
+	read := t.NewReader(dag.Replay)
+	for _, b := range h.Batches {
+		if err := par.Interrupted(t.o.Context); err != nil {
+			return "", fmt.Errorf("reading the trace: %w", err)
+		}
+		ranks, err := read.Ranks(b)
+		if err != nil {
+			return "", err
+		}
+		for i, r := range ranks {
+			t.ends.Add(b.First+i, r)
+		}
+	}
+	return t.ends.Disagreement(), nil
+}
+
+// NewReader returns a reader. It reads all columns.
+func (t *textSource) NewReader(dag.Columns) dag.Reader {
+	r := &batchReader{source: t}
+	r.text.take = r.take
+	return r.read
+}
+
+// batchReader reads batches of a text.
+type batchReader struct {
+	source  *textSource
+	text    textReader
+	content []byte
+	ranks   []*dag.Rank
+}
+
+func (r *batchReader) take(rank *dag.Rank, marked int32) error {
+	restored, err := r.source.restored(r.text.rank, rank, marked)
+	if err != nil {
+		return err
+	}
+	r.ranks = append(r.ranks, restored.Keep())
+	return nil
+}
+
+func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
+	t := r.source
+	h, err := t.Header()
+	if err != nil {
+		return nil, err
+	}
+	k, found := h.Find(b)
+	if !found {
+		return nil, fmt.Errorf("expected a batch of the header, found ranks %d to %d", b.First, b.Last-1)
+	}
+	p := t.places[k]
+	o := t.o
+	o.Warn = func(string, ...any) {} // the first pass has warned
+	block, take := r.text.block, r.text.take
+	r.text = *newTextReader(t.in.Name, o)
+	r.text.block, r.text.take = block, take
+	r.text.line, r.text.rank, r.text.numRanks = p.line, b.First, int64(h.Ranks)
+	r.text.reuse = b.Last == b.First+1 // of several ranks, each has columns of its own
+	r.ranks = r.ranks[:0]
+	if err := r.parse(p, b.Last); err != nil {
+		return nil, err
+	}
+	ops := int64(0)
+	for _, rank := range r.ranks {
+		ops += int64(rank.Len())
+	}
+	if len(r.ranks) != b.Last-b.First || ops != b.Ops {
+		return nil, format.FileErrorf(t.in.Name, "expected %d ops in the blocks of ranks %d to %d, as when the file "+
+			"was read first, found %d; the file changed during the conversion", b.Ops, b.First, b.Last-1, ops)
+	}
+	return r.ranks, nil
+}
+
+// parse parses the blocks at a place, of ranks up to last-1.
+func (r *batchReader) parse(p place, last int) error {
+	n := p.to - p.from
+	section := io.NewSectionReader(r.source.in.At, p.from, n)
+	if n > longBlock {
+		if err := format.EachLines(r.source.o.Context, section, r.text.parse); err != nil {
+			return err
+		}
+	} else {
+		r.content = slices.Grow(r.content[:0], int(n)+1)[:n+1]
+		if _, err := io.ReadFull(section, r.content[:n]); err != nil {
+			return format.FileErrorf(r.source.in.Name, "reading at offset %d: %w", p.from, err)
+		}
+		r.content[n] = '\n'
+		if err := r.text.parse(r.content); err != nil {
+			return err
+		}
+	}
+	if r.text.rank < last { // the file ends within the last block
+		return r.text.finishBlock()
+	}
+	return nil
+}
+
+// handover passes ranks to a function on a goroutine of its own.
+type handover struct {
+	groups chan group
+	done   chan struct{}
+	err    error // of the function; after done
+	once   sync.Once
+}
+
+// group is the ranks of a trace from first on.
+type group struct {
+	ranks []*dag.Rank
+	of    int // number of ranks of the trace
+	first int
+}
+
+// errTaken stops reading after an error of the function.
+var errTaken = errors.New("taking ranks failed")
+
+// newHandover returns a handover to a function; nil: it is not used.
+func newHandover(take func(ranks, first int, next []*dag.Rank) error) *handover {
+	h := &handover{groups: make(chan group, 1), done: make(chan struct{})}
+	if take == nil {
+		close(h.done)
+		return h
+	}
+	go func() {
+		defer close(h.done)
+		for g := range h.groups {
+			if h.err = take(g.of, g.first, g.ranks); h.err != nil {
+				return
+			}
+		}
+	}()
+	return h
+}
+
+// give passes ranks on.
+func (h *handover) give(ranks []*dag.Rank, of, first int) error {
+	select {
+	case h.groups <- group{ranks, of, first}:
+		return nil
+	case <-h.done:
+		return errTaken
+	}
+}
+
+// close waits until the function has taken all ranks, and returns its error.
+func (h *handover) close() error {
+	h.once.Do(func() { close(h.groups) })
+	<-h.done
+	return h.err
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// TestPackColumn checks columns whose values differ by up to every width, at the ends of their types.
+func TestPackColumn(t *testing.T) {
+	check := func(values []int64, packed []packedColumn, width uint8) {
+		t.Helper()
+		if len(packed) != 1 || packed[0].column != 7 || packed[0].width != width {
+			t.Fatalf("%d values: packed %+v, expected width %d", len(values), packed, width)
+		}
+		for first := range len(values) + 1 {
+			for n := range 3 {
+				want := make([]int64, n+1)
+				copy(want, values[first:])
+				got := slices.Repeat([]int64{-77}, n+1)
+				if set := packed[0].unpack(got, first); set != (first < len(values)) || set && !slices.Equal(got, want) {
+					t.Fatalf("width %d from %d: %v, %v, expected %v", width, first, set, got, want)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		least, most int64
+		width       uint8
+	}{
+		{5, 5, 0}, {-3, -3, 0}, {0, 255, 1}, {-255, 0, 1}, {0, 256, 2}, {-1, 65534, 2}, {-1, 65535, 4},
+		{math.MinInt64, math.MinInt64 + math.MaxUint32, 4}, {math.MaxInt64 - math.MaxUint32 - 1, math.MaxInt64, 8},
+		{math.MinInt64, math.MaxInt64, 8},
+	} {
+		values := []int64{c.most, c.least, c.most, c.least + (c.most-c.least)/2, c.least}
+		if uint64(c.most)-uint64(c.least) > math.MaxInt64 {
+			values[3] = 0
+		}
+		check(values, packColumn(nil, 7, values), c.width)
+	}
+	narrow := []int32{math.MinInt32, math.MaxInt32, 0, -1}
+	wide := make([]int64, len(narrow))
+	for i, v := range narrow {
+		wide[i] = int64(v)
+	}
+	check(wide, packColumn(nil, 7, narrow), 4)
+	if packed := packColumn(nil, 7, []int32{}); packed != nil {
+		t.Errorf("an empty column is packed: %v", packed)
+	}
+}
+
+// TestFrugal checks that writing with little memory, from a source whose ranks have to be copied, gives the bytes of
+// writing the trace in memory.
+func TestFrugal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	b := dag.NewBuilder(30)
+	for rank := range 30 {
+		r := b.Rank(rank)
+		for i := range rng.IntN(400) {
+			r.Add(dag.Op{Kind: dag.Send, Bytes: rng.Int64N(1 << (1 + rank)), Peer: rng.Int32N(30), Tag: int64(rng.IntN(3)) - 1,
+				Duration: dag.Time(rng.Int64N(1 << (2 * rank))), Stream: rng.Int32N(3)})
+			if i > 0 && rng.IntN(2) == 0 {
+				r.Requires(i, rng.IntN(i))
+			}
+		}
+	}
+	trace := b.Trace()
+	want := encode(t, trace)
+	for _, workers := range []int{1, 3} {
+		var file bytes.Buffer
+		s := &renewed{dag.FromTrace(trace)}
+		if err := writeSource(&file, s, workers); err != nil || !bytes.Equal(file.Bytes(), want) {
+			t.Errorf("%d goroutines: %d bytes, error %v, expected %d bytes", workers, file.Len(), err, len(want))
+		}
+	}
+}
+
+// renewed is a trace whose ranks are overwritten by the next call of the reader.
+type renewed struct{ dag.Source }
+
+func (s *renewed) Header() (*dag.Header, error) {
+	h, err := s.Source.Header()
+	header := *h
+	header.Stable = false
+	return &header, err
+}
+
+func (s *renewed) NewReader(columns dag.Columns) dag.Reader {
+	read := s.Source.NewReader(columns)
+	var last []*dag.Rank
+	return func(b dag.Batch) ([]*dag.Rank, error) {
+		for _, r := range last {
+			clear(r.Kind)
+			clear(r.Bytes)
+			clear(r.Duration)
+			clear(r.Deps.Off)
+		}
+		ranks, err := read(b)
+		last = nil
+		for _, r := range ranks {
+			last = append(last, r.Clone())
+		}
+		return last, err
+	}
+}
