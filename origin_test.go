@@ -57,7 +57,7 @@ func TestFlagsOfTraces(t *testing.T) {
 			"skip-existing strict to" +
 			" all-or-nothing bump citation creator croissant date description exclude frictionless include kaggle " +
 			"keyword" +
-			" license meta meta-template name no-wait partition publish remove replace set-version tag url",
+			" license meta meta-template name no-wait partition publish remove replace rescale-report set-version tag url",
 		"tracecat": common,
 		"simulate": common + " lowered shard shard-base shards",
 	}

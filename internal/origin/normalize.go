@@ -14,15 +14,15 @@ import (
 var (
 	// dropped do not shape a trace and take a value.
 	dropped = strings.Fields(`citation creator croissant date description exclude include jobs kaggle keyword license
-		lowered max-memory meta name output partition publish remove report set-version shard shard-base shards tag to
-		url`)
+		lowered max-memory meta name output partition publish remove report rescale-report set-version shard
+		shard-base shards tag to url`)
 	// droppedBare do not shape a trace and take no value.
 	droppedBare = strings.Fields(`all-or-nothing approx bump dry-run frictionless meta-template no-sync no-wait quiet
 		record-paths replace skip-existing strict verbose`)
 	// bare shape a trace and take no value, or one after "=".
 	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat concurrent-collectives
-		csv dedup diagonal dims-split emit-spec from-graph gelu h-intdiv ignore-ports inverse json keep-ends keep-host
-		learned-positions lenient listing matrix-only measure merge merge-calcs merge-non-overlap nccl-registered
+		csv dedup diagonal dims-split emit-spec fixed-rounds from-graph gelu h-intdiv ignore-ports inverse json keep-ends
+		keep-host learned-positions lenient listing matrix-only measure merge merge-calcs merge-non-overlap nccl-registered
 		no-clock no-init npkit-sample offload one-rank-per-node only-present outcast periodic print-model replicate
 		sequence-parallel share-nic share-streams skip-bad sleep start-calc sync-edges tied traces-nocolls traces-nop2p
 		unique-nic zero-reduction`)

@@ -29,6 +29,7 @@ func New(p *cli.Program) *cobra.Command {
 	var planning jobs.PlanFlags
 	var shards cluster.Flags
 	var set publishing
+	var rescale rescaling
 	var jobs int
 	cmd := &cobra.Command{
 		Use:   "traceconv [FILE...]",
@@ -48,6 +49,13 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 			if err != nil {
 				return err
 			}
+			rescales, err := rescale.asked(cmd)
+			if err != nil {
+				return err
+			}
+			if rescales && plan != nil {
+				return cli.Usagef("--rescale is for single traces: rescale each job in a run of its own")
+			}
 			names := args
 			toSet, err := set.asked(cmd)
 			switch {
@@ -63,6 +71,10 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				}
 				if c.edit, err = planning.Edit(p); err != nil {
 					return err
+				}
+				if rescales {
+					seed, _ := cmd.Flags().GetInt64("seed")
+					c.rescale, c.edit = &rescale, rescale.edit(p, read, seed, c.edit)
 				}
 			}
 			output, err := p.OutputFormat(write, namedOutput(write.Output))
@@ -132,6 +144,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 	read.Register(p, cmd)
 	lowering.Register(p, cmd)
 	planning.Register(cmd)
+	rescale.register(cmd)
 	p.AddFormats(cmd)
 	return cmd
 }
@@ -154,6 +167,7 @@ type conversion struct {
 	lower   cli.Pass
 	lowers  bool                                                // lower changes the trace
 	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // edits of a single trace, or nil
+	rescale *rescaling                                          // part of edit, or nil
 	retitle bool
 	title   string
 	shard   cluster.Shard // of the inputs for a folder
@@ -307,8 +321,13 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 
 // made returns the entry of the provenance of a converted trace.
 func (c *conversion) made(in *cli.OpenTrace, inputs []dag.Input) dag.Provenance {
+	seed := in.Seed()
+	more := c.passInputs
+	if c.rescale != nil {
+		seed, more = &c.rescale.options.Seed, slices.Concat(more, c.rescale.inputs)
+	}
 	return c.p.Provenance(cli.Made{
-		Seed: in.Seed(), Inputs: slices.Concat(inputs, c.passInputs), Files: []string{inputs[0].Name}, From: in,
+		Seed: seed, Inputs: slices.Concat(inputs, more), Files: []string{inputs[0].Name}, From: in,
 	}, c.write)
 }
 

@@ -38,7 +38,7 @@ var layers = []layer{
 	{row: 6, from: 540, to: 940, name: "sim", about: "Backend, Result, replay engine and shared parts",
 		packages: []string{"sim/..."}},
 	{row: 7, from: 60, to: 620, name: "dag/lower, dag/compose", about: "passes over traces; merge, edit, place",
-		packages: []string{"dag/lower/...", "dag/compose/...", "dag/jobgraph"}},
+		packages: []string{"dag/lower/...", "dag/compose/...", "dag/jobgraph", "dag/rescale"}},
 	{row: 8, from: 20, to: 940, name: "param, memory, internal parts", about: "parameter tables, limits of memory, " +
 		"units, files",
 		packages: []string{"param/...", "memory", "internal/conf", "internal/origin", "internal/parquet/...",

@@ -1,0 +1,299 @@
+package rescale
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// call is what the ops of a slot of the skeleton have in common.
+type call struct {
+	kind        dag.Kind
+	sub         dag.Subkind
+	rule        rule
+	at          vector
+	tag         int64
+	comm        int32 // kind of communicator
+	stream, nic int32
+}
+
+// describe returns the call for a message.
+func (c *call) describe() string {
+	switch {
+	case c.kind == dag.Coll && c.rule == nobody:
+		return c.sub.String()
+	case c.kind == dag.Coll:
+		return fmt.Sprintf("%v with root %s", c.sub, c.rule.describe(c.at))
+	case c.kind == dag.Send:
+		return fmt.Sprintf("send to %s, tag %d", c.rule.describe(c.at), c.tag)
+	}
+	return fmt.Sprintf("recv from %s, tag %d", c.rule.describe(c.at), c.tag)
+}
+
+// group is the messages that one rule describes.
+type group struct {
+	comm int32
+	tag  int64
+}
+
+// exchange is the messages of a group.
+type exchange struct {
+	group
+	pairs []pair
+	rule  rule
+}
+
+// sequences are the messages and collectives of each rank, as numbers of calls.
+type sequences struct {
+	calls  []call
+	number map[call]int32
+	ops    [][]int32 // of each rank: indices of ops
+	ids    [][]int32 // of each rank: numbers of calls
+}
+
+// isMessage reports whether ops of a kind have a partner.
+func isMessage(k dag.Kind) bool { return k == dag.Send || k == dag.Recv }
+
+// exchanges returns the pairs of ranks of each group of messages, in the order of the first messages.
+func exchanges(t *dag.Trace) []*exchange {
+	var all []*exchange
+	known := map[group]*exchange{}
+	seen := map[group]map[pair]bool{}
+	for rank, r := range t.Ranks {
+		for i, kind := range r.Kind {
+			if !isMessage(kind) || kind == dag.Recv && (r.Peer.At(i) == dag.AnySource || r.Tag.At(i) == dag.AnyTag) {
+				continue
+			}
+			g := group{r.Comm.At(i), r.Tag.At(i)}
+			if known[g] == nil {
+				known[g], seen[g] = &exchange{group: g}, map[pair]bool{}
+				all = append(all, known[g])
+			}
+			p := pair{int32(rank), r.Peer.At(i)}
+			if kind == dag.Recv {
+				p.from, p.to = p.to, p.from
+			}
+			if !seen[g][p] {
+				seen[g][p] = true
+				known[g].pairs = append(known[g].pairs, p)
+			}
+		}
+	}
+	return all
+}
+
+// messageRules are the rules for messages, the preferred ones first.
+var messageRules = []rule{onGrid, onLine, byXor, fixed, mirrored, transpose, reverse, left, right}
+
+// priced is a rule and its cost.
+type priced struct {
+	rule rule
+	cost int
+}
+
+// chosen is a choice of rules for all groups.
+type chosen struct {
+	cost  int
+	rules [][]priced // of each group, the cheapest first
+}
+
+// choose ranks the rules of each group by their cost. The total cost grows with the number of different rules.
+func choose(s *space, all []*exchange) chosen {
+	var c chosen
+	different := map[rule]bool{}
+	for _, x := range all {
+		var list []priced
+		for _, r := range messageRules {
+			if r == onGrid && len(s.grid) == 1 {
+				continue
+			}
+			if cost, ok := s.cost(r, x.pairs); ok {
+				list = append(list, priced{r, cost})
+			}
+		}
+		slices.SortStableFunc(list, func(a, b priced) int { return a.cost - b.cost })
+		c.cost += list[0].cost
+		different[list[0].rule] = true
+		most := 2*list[0].cost + 2
+		c.rules = append(c.rules, slices.DeleteFunc(list, func(p priced) bool { return p.cost > most }))
+	}
+	c.cost += len(different)
+	return c
+}
+
+// tokens returns the calls of all ranks under rules for the groups. Groups that only names, if any, are the only ones.
+func (m *model) tokens(rules map[group]rule, only *group) *sequences {
+	q := &sequences{number: map[call]int32{}}
+	signs := m.signs(rules, only)
+	for rank, r := range m.from.Ranks {
+		var ops, ids []int32
+		messages := 0
+		for i, kind := range r.Kind {
+			if kind != dag.Coll && !isMessage(kind) {
+				continue
+			}
+			g := group{r.Comm.At(i), r.Tag.At(i)}
+			if only != nil && (kind == dag.Coll || g != *only) {
+				continue
+			}
+			c := m.callOf(rank, i, rules[g])
+			if isMessage(kind) && signs != nil {
+				c.at = signs[rank][messages]
+			}
+			if isMessage(kind) {
+				messages++
+			}
+			n, known := q.number[c]
+			if !known {
+				n = int32(len(q.calls))
+				q.number[c] = n
+				q.calls = append(q.calls, c)
+			}
+			ops, ids = append(ops, int32(i)), append(ids, n)
+		}
+		q.ops, q.ids = append(q.ops, ops), append(q.ids, ids)
+	}
+	return q
+}
+
+// callOf returns the call of an op whose messages follow a rule.
+func (m *model) callOf(rank, i int, by rule) call {
+	r := m.from.Ranks[rank]
+	c := call{kind: r.Kind[i], sub: r.Subkind.At(i), stream: r.Stream.At(i), nic: r.NIC.At(i),
+		comm: m.commKind[r.Comm.At(i)]}
+	peer := r.Peer.At(i)
+	switch {
+	case c.kind == dag.Coll:
+		if c.sub.Rooted() && peer >= 0 {
+			c.rule = member
+			members := m.members[r.Comm.At(i)]
+			at := slices.Index(members, peer)
+			if at == len(members)-1 && at > 0 {
+				at = -1
+			}
+			c.at[0] = int32(at)
+		}
+	case c.kind == dag.Recv && peer == dag.AnySource:
+		c.rule, c.tag = anyone, r.Tag.At(i)
+	default:
+		c.tag, c.rule = r.Tag.At(i), by
+		p := pair{int32(rank), peer}
+		if c.tag == dag.AnyTag {
+			c.rule = onLine
+			if len(m.old.grid) > 1 {
+				c.rule = onGrid
+			}
+		}
+		if c.kind == dag.Recv && c.rule == left {
+			c.rule = right // the inverse
+		} else if c.kind == dag.Recv && c.rule == right {
+			c.rule = left
+		}
+		c.at, _ = m.old.value(c.rule, p)
+	}
+	return c
+}
+
+// signs returns the displacement of each message of each rank if some dimensions are periodic and have two ranks, so
+// that both neighbors are the same rank; otherwise nil. Sends to that rank alternate between the directions in the
+// order that the ranks use in longer dimensions; a receive has the direction of its message.
+func (m *model) signs(rules map[group]rule, only *group) [][]vector {
+	s := &m.old
+	pairs := false
+	for d, n := range s.grid {
+		pairs = pairs || n == 2 && s.periodic[d]
+	}
+	if !pairs || len(s.grid) == 1 {
+		return nil
+	}
+	first, both := m.firstSign(rules)
+	type channel struct {
+		from, to, comm int32
+		tag            int64
+	}
+	sent := map[channel][]vector{}
+	all := make([][]vector, len(m.from.Ranks))
+	each := func(do func(rank, n int, c *call, ch channel)) {
+		for rank, r := range m.from.Ranks {
+			n := 0
+			for i, kind := range r.Kind {
+				g := group{r.Comm.At(i), r.Tag.At(i)}
+				if !isMessage(kind) || only != nil && g != *only {
+					continue
+				}
+				c := m.callOf(rank, i, rules[g])
+				ch := channel{int32(rank), r.Peer.At(i), g.comm, g.tag}
+				if kind == dag.Recv {
+					ch.from, ch.to = ch.to, ch.from
+				}
+				do(rank, n, &c, ch)
+				n++
+			}
+		}
+	}
+	turns := map[pair]map[vector]bool{}
+	each(func(rank, n int, c *call, ch channel) {
+		v := c.at
+		if c.kind == dag.Send && c.rule == onGrid {
+			for d := range s.grid {
+				if v[d] == 0 || s.grid[d] != 2 || !s.periodic[d] {
+					continue
+				}
+				v[d] = first
+				of := pair{int32(rank), int32(d)}
+				if turns[of] == nil {
+					turns[of] = map[vector]bool{}
+				}
+				if both && turns[of][c.at] {
+					v[d] = -first
+				}
+				turns[of][c.at] = !turns[of][c.at]
+			}
+		}
+		if c.kind == dag.Send {
+			sent[ch] = append(sent[ch], v)
+		}
+		all[rank] = append(all[rank], v)
+	})
+	each(func(rank, n int, c *call, ch channel) {
+		if c.kind != dag.Recv || c.rule != onGrid || len(sent[ch]) == 0 {
+			return
+		}
+		v := sent[ch][0]
+		sent[ch] = sent[ch][1:]
+		for d := range v {
+			v[d] = -v[d]
+		}
+		all[rank][n] = v
+	})
+	return all
+}
+
+// firstSign returns the direction of the first send along a periodic dimension of three ranks or more, and whether
+// ranks send in both directions. Without such a dimension it is -1.
+func (m *model) firstSign(rules map[group]rule) (first int32, both bool) {
+	r := m.from.Ranks[0]
+	for i, kind := range r.Kind {
+		if kind != dag.Send {
+			continue
+		}
+		c := m.callOf(0, i, rules[group{r.Comm.At(i), r.Tag.At(i)}])
+		if c.rule != onGrid {
+			continue
+		}
+		for d, n := range m.old.grid {
+			if v := c.at[d]; n > 2 && m.old.periodic[d] && v != 0 {
+				sign := max(-1, min(1, v))
+				if first == 0 {
+					first = sign
+				}
+				both = both || sign != first
+			}
+		}
+	}
+	if first == 0 {
+		return -1, true
+	}
+	return first, both
+}

@@ -1,0 +1,647 @@
+package rescale
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
+)
+
+// target is the new trace under construction.
+type target struct {
+	*model
+	o         Options
+	new       space
+	instances []instance
+	single    []int32 // instance of each place of the order outside of loops
+	loopOf    []int32 // loop of each place, -1: none
+	bases     []int32 // first instance of each loop
+	counts    []int   // rounds of each loop
+	donors    []int32 // recorded rank for calcs and sizes of each rank
+	commBase  map[int32]int32
+	comms     []dag.Comm
+}
+
+// instance is a slot, or a slot of a round of a loop.
+type instance struct {
+	slot  int32
+	loop  int32
+	round int
+	body  int
+}
+
+// plan lists the instances.
+func (g *target) plan() error {
+	g.single = make([]int32, len(g.order))
+	g.loopOf = make([]int32, len(g.order))
+	for i := range g.loopOf {
+		g.loopOf[i] = -1
+	}
+	total := int64(len(g.order))
+	for l, x := range g.loops {
+		n := x.rounds
+		if !x.counted || !g.o.FixedRounds {
+			n = x.count.of(&g.new)
+		}
+		if n < 1 {
+			return refuse("%d rounds of %d calls on %d ranks, expected 1 or more", n, x.length, g.new.ranks)
+		}
+		if c := x.count; c.log {
+			ranks := g.new.ranks
+			if c.dim >= 0 {
+				ranks = g.new.grid[c.dim]
+			}
+			if ranks&(ranks-1) != 0 {
+				return refuse("rounds with twice or half the distance each are known for powers of two of ranks only, "+
+					"expected one instead of %d", ranks)
+			}
+		}
+		g.counts = append(g.counts, n)
+		total += int64(n) * int64(x.length)
+		for i := x.first; i < x.first+x.length*x.rounds; i++ {
+			g.loopOf[i] = int32(l)
+		}
+	}
+	if err := memory.CheckOps(g.ctx, total, int64(g.new.ranks)); err != nil {
+		return err
+	}
+	g.bases = make([]int32, len(g.loops))
+	for place := 0; place < len(g.order); place++ {
+		l := g.loopOf[place]
+		if l < 0 {
+			g.single[place] = int32(len(g.instances))
+			g.instances = append(g.instances, instance{slot: g.order[place], loop: -1})
+			continue
+		}
+		x := &g.loops[l]
+		g.bases[l] = int32(len(g.instances))
+		for round := range g.counts[l] {
+			model := modelRound(round, g.counts[l], x.rounds)
+			for b := range x.length {
+				g.instances = append(g.instances, instance{g.order[x.first+model*x.length+b], l, round, b})
+			}
+		}
+		place += x.length*x.rounds - 1
+	}
+	return nil
+}
+
+// modelRound returns the recorded round that a round is like: the last like the last, the others like those from the
+// first on.
+func modelRound(round, rounds, recorded int) int {
+	switch {
+	case round == rounds-1 && rounds > 1:
+		return recorded - 1
+	case recorded == 1:
+		return 0
+	}
+	return min(round, recorded-2)
+}
+
+// call returns the call of an instance.
+func (g *target) callAt(i *instance) (c call, p *progress) {
+	c = *g.slots[i.slot].call
+	if i.loop < 0 {
+		if c.rule == fixed && int(c.at[0]) == g.old.ranks-1 {
+			c.at[0] = int32(g.new.ranks - 1)
+		}
+		if d := int(c.at[0]); (c.rule == onLine || c.rule == byXor) && 2*max(d, -d) == g.old.ranks {
+			c.at[0] = int32(g.new.ranks / 2 * (d / max(d, -d)))
+		}
+		if half := int32((g.old.ranks+1)/2 - 1); c.rule == onLine && half > 2 && max(c.at[0], -c.at[0]) == half {
+			c.at[0] = c.at[0] / half * int32((g.new.ranks+1)/2-1) // nearly half way around
+		}
+		return c, nil
+	}
+	x := &g.loops[i.loop]
+	p = &x.body[i.body]
+	first := g.slots[g.order[x.first+i.body]].call
+	c.tag = first.tag + int64(i.round)*p.tags
+	d := p.dim
+	switch p.kind {
+	case sum:
+		c.at[d] = p.start + int32(i.round)*p.step
+	case double:
+		c.at[d] = p.start << min(i.round, 30)
+	case halve:
+		n, old := g.new.ranks, g.old.ranks
+		if x.count.dim >= 0 {
+			n, old = g.new.grid[x.count.dim], g.old.grid[x.count.dim]
+		}
+		c.at[d] = int32(int64(p.start)*int64(n)/int64(old)) >> min(i.round, 30)
+	}
+	return c, p
+}
+
+// edgesOf returns the instances that an instance depends on.
+func (g *target) edgesOf(i int32) (on []edge) {
+	inst := &g.instances[i]
+	s := &g.slots[inst.slot]
+	for _, e := range s.edges {
+		place := int(g.slots[e.on].place)
+		l := g.loopOf[place]
+		if l < 0 {
+			on = append(on, edge{g.single[place], e.start})
+			continue
+		}
+		x := &g.loops[l]
+		round, body := (place-x.first)/x.length, (place-x.first)%x.length
+		if l == inst.loop {
+			own := (int(s.place) - x.first) / x.length
+			if to := inst.round - own + round; to >= 0 && to < g.counts[l] {
+				on = append(on, edge{g.bases[l] + int32(to*x.length+body), e.start})
+			}
+			continue
+		}
+		if g.needsAll(s, e.start, x, body) {
+			if round == 0 {
+				for to := range g.counts[l] {
+					on = append(on, edge{g.bases[l] + int32(to*x.length+body), e.start})
+				}
+			}
+			continue
+		}
+		if 2*round >= x.rounds {
+			round += g.counts[l] - x.rounds
+		}
+		if round >= 0 && round < g.counts[l] {
+			on = append(on, edge{g.bases[l] + int32(round*x.length+body), e.start})
+		}
+	}
+	return on
+}
+
+// needsAll reports whether a slot depends on a slot of the body of a loop in all rounds.
+func (g *target) needsAll(s *slot, start bool, x *loop, body int) bool {
+	n := 0
+	for _, e := range s.edges {
+		place := int(g.slots[e.on].place)
+		if e.start == start && place >= x.first && place < x.first+x.length*x.rounds &&
+			(place-x.first)%x.length == body {
+			n++
+		}
+	}
+	return n == x.rounds && n > 1
+}
+
+// assignDonors chooses the recorded rank whose calcs and unexplained sizes each rank has: one at the same place of the
+// grid, each about equally often, in an order drawn by the seed. On as many ranks as recorded each has its own.
+func (g *target) assignDonors() []class {
+	class := func(s *space, rank int) int32 {
+		value := int32(0)
+		c := s.coordinates(rank)
+		for d, n := range s.grid {
+			value *= 3
+			switch {
+			case s.periodic[d]:
+			case c[d] == 0:
+				value++
+			case int(c[d]) == n-1:
+				value += 2
+			}
+		}
+		return value
+	}
+	members := map[int32][]int32{}
+	for rank := range g.old.ranks {
+		c := class(&g.old, rank)
+		members[c] = append(members[c], int32(rank))
+	}
+	all := make([]int32, g.old.ranks)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	queues := map[int32][]int32{}
+	counts := map[int32]int{}
+	g.donors = make([]int32, g.new.ranks)
+	random := rand.New(rand.NewPCG(uint64(g.o.Seed), 0x7265736361_6c65))
+	same := slices.Equal(g.old.grid, g.new.grid)
+	for rank := range g.donors {
+		c := class(&g.new, rank)
+		counts[c]++
+		if same {
+			g.donors[rank] = int32(rank)
+			continue
+		}
+		if len(queues[c]) == 0 {
+			from := members[c]
+			if from == nil {
+				from = all
+			}
+			q := slices.Clone(from)
+			random.Shuffle(len(q), func(i, j int) { q[i], q[j] = q[j], q[i] })
+			queues[c] = q
+		}
+		g.donors[rank], queues[c] = queues[c][0], queues[c][1:]
+	}
+	return classesOf(&g.new, members, counts)
+}
+
+// makeComms makes the communicators of the new trace.
+func (g *target) makeComms() {
+	g.comms = []dag.Comm{dag.World(g.new.ranks)}
+	g.commBase = map[int32]int32{}
+	var used []int32
+	for _, s := range g.slots {
+		if s.call != nil && !slices.Contains(used, s.call.comm) {
+			used = append(used, s.call.comm)
+		}
+	}
+	slices.Sort(used)
+	for _, kind := range used {
+		if kind == 0 {
+			continue
+		}
+		g.commBase[kind] = int32(len(g.comms))
+		var members [][]int32
+		for rank := range g.new.ranks {
+			n := g.groupOf(kind, rank)
+			for len(members) <= n {
+				members = append(members, nil)
+			}
+			members[n] = append(members[n], int32(rank))
+		}
+		for _, m := range members {
+			g.comms = append(g.comms, dag.NewComm("", m))
+		}
+	}
+}
+
+// groupOf returns the number of the communicator of a kind that contains the rank.
+func (g *target) groupOf(kind int32, rank int) int {
+	mask := kind >> 8
+	if mask == 0 {
+		return 0
+	}
+	c := g.new.coordinates(rank)
+	n, size := 0, 1
+	for d, length := range g.new.grid {
+		if mask&(1<<d) == 0 {
+			n += int(c[d]) * size
+			size *= length
+		}
+	}
+	return n
+}
+
+// commOf returns the communicator of a kind that contains the rank.
+func (g *target) commOf(kind int32, rank int) int32 {
+	if kind == 0 {
+		return 0
+	}
+	return g.commBase[kind] + int32(g.groupOf(kind, rank))
+}
+
+// has reports whether a rank has an instance.
+func (g *target) has(i *instance, rank int) (bool, error) {
+	s := &g.slots[i.slot]
+	if s.call == nil {
+		switch {
+		case !s.join:
+			return g.opAt[i.slot][g.donors[rank]] >= 0, nil
+		case s.needs == nil:
+			return true, nil
+		}
+		for _, need := range s.needs {
+			if ok, err := g.has(&instance{slot: need, loop: -1}, rank); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+	c, _ := g.callAt(i)
+	if isMessage(c.kind) {
+		if _, ok := g.new.partner(c.rule, c.at, rank); !ok {
+			return false, nil
+		}
+	}
+	if s.always {
+		return true, nil
+	}
+	f := s.feature
+	f.call = &c
+	v := f.of(&g.new, rank)
+	has, known := s.table[v]
+	if !known {
+		return false, refuse("%s depends on the %s, and no recorded rank has that of rank %d on the new grid",
+			s.call.describe(), s.feature.describe(), rank)
+	}
+	return has, nil
+}
+
+// rank makes a rank of the new trace.
+func (g *target) rank(rank int) (*dag.Rank, error) {
+	index := make([]int32, len(g.instances))
+	ops := int32(0)
+	for i := range g.instances {
+		ok, err := g.has(&g.instances[i], rank)
+		if err != nil {
+			return nil, err
+		}
+		index[i] = -1
+		if ok {
+			index[i] = ops
+			ops++
+		}
+	}
+	var b dag.RankBuilder
+	stamp := make([]int32, len(g.instances))
+	var resolve func(of, i int32, seen int32)
+	resolve = func(of, i int32, seen int32) {
+		for _, e := range g.edgesOf(i) {
+			switch {
+			case index[e.on] < 0:
+				if stamp[e.on] != seen {
+					stamp[e.on] = seen
+					resolve(of, e.on, seen)
+				}
+			case stamp[e.on] != seen:
+				stamp[e.on] = seen
+				if e.start {
+					b.RequiresStart(int(index[of]), int(index[e.on]))
+				} else {
+					b.Requires(int(index[of]), int(index[e.on]))
+				}
+			}
+		}
+	}
+	for i := range g.instances {
+		if index[i] < 0 {
+			continue
+		}
+		op, err := g.op(&g.instances[i], rank)
+		if err != nil {
+			return nil, err
+		}
+		b.Add(op)
+		resolve(int32(i), int32(i), int32(i)+1)
+	}
+	r := b.Rank()
+	return r.Keep(), b.Err()
+}
+
+// op returns the op of an instance on a rank.
+func (g *target) op(i *instance, rank int) (dag.Op, error) {
+	s := &g.slots[i.slot]
+	op := s.template
+	op.Timed, op.MeasuredStart, op.MeasuredEnd = false, 0, 0
+	if s.call == nil {
+		if at := g.opAt[i.slot][g.donors[rank]]; at >= 0 {
+			from := g.from.Ranks[g.donors[rank]]
+			op.Duration, op.Flops = from.Duration.At(int(at)), from.Flops.At(int(at))
+		}
+		if g.o.Scaling == Strong {
+			p, n := int64(g.old.ranks), int64(g.new.ranks)
+			op.Duration = dag.Time(scaleBytes(int64(op.Duration), p, n))
+			op.Flops = scaleBytes(op.Flops, p, n)
+		}
+		return op, nil
+	}
+	c, p := g.callAt(i)
+	op.Duration = 0
+	op.Comm = g.commOf(c.comm, rank)
+	switch {
+	case isMessage(c.kind):
+		peer, _ := g.new.partner(c.rule, c.at, rank)
+		op.Peer, op.Tag = int32(peer), c.tag
+	case c.rule == member:
+		n, size := g.memberOf(c.comm, rank)
+		op.Peer = g.memberAt(c.comm, rank, n, c.root(size))
+	}
+	own := [2]size{s.size, s.recv}
+	if p != nil && p.half != 0 {
+		own = p.size
+	}
+	for k, to := range []*int64{&op.Bytes, &op.RecvBytes} {
+		v, err := g.value(&own[k], i.slot, rank, k)
+		if err != nil {
+			return op, err
+		}
+		*to = g.scaled(s, i, v, k)
+		if p != nil && p.half > 0 {
+			*to <<= min(i.round, 30)
+		} else if p != nil && p.half < 0 {
+			*to >>= min(i.round, 62)
+		}
+	}
+	return op, nil
+}
+
+func (g *target) memberOf(kind int32, rank int) (n, size int) { return g.new.memberOf(kind, rank) }
+
+// memberAt returns the rank at place n of the communicator of a kind that contains the rank at place own.
+func (g *target) memberAt(kind int32, rank, own, n int) int32 {
+	mask := kind >> 8
+	if mask == 0 {
+		return int32(n)
+	}
+	c := g.new.coordinates(rank)
+	for d, length := range g.new.grid {
+		if mask&(1<<d) != 0 {
+			c[d] = int32(n % length)
+			n /= length
+		}
+	}
+	return int32(g.new.at(c))
+}
+
+// value returns the recorded size for a rank.
+func (g *target) value(z *size, slot int32, rank, which int) (int64, error) {
+	switch z.kind {
+	case byPlace:
+		v, known := z.table[z.feature.of(&g.new, rank)]
+		if !known {
+			return 0, refuse("the size of %s depends on the %s, and no recorded rank has that of rank %d on the new grid",
+				g.slots[slot].call.describe(), z.feature.describe(), rank)
+		}
+		return v, nil
+	case drawn:
+		from := int(g.donors[rank])
+		at := g.opAt[slot][from]
+		for n := 0; at < 0; n++ {
+			from = n
+			at = g.opAt[slot][n]
+		}
+		if which == 0 {
+			return g.from.Ranks[from].Bytes.At(int(at)), nil
+		}
+		return g.from.Ranks[from].RecvBytes.At(int(at)), nil
+	}
+	return z.value, nil
+}
+
+// share is a factor of sizes.
+type share struct{ numerator, denominator int64 }
+
+func (f *share) times(a, b int) {
+	r := big.NewRat(f.numerator, f.denominator)
+	r.Mul(r, big.NewRat(int64(a), int64(b)))
+	f.numerator, f.denominator = r.Num().Int64(), r.Denom().Int64()
+}
+
+// scaled returns the size on the new number of ranks; which is 0 for Bytes, 1 for RecvBytes.
+func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
+	if v == 0 {
+		return 0
+	}
+	f := share{1, 1}
+	c := s.call
+	p, n := g.old.ranks, g.new.ranks
+	strong := g.o.Scaling == Strong
+	if c.kind != dag.Coll {
+		switch {
+		case i.loop >= 0:
+			x := &g.loops[i.loop]
+			switch {
+			case x.counted && x.count.times == 2 && !g.o.FixedRounds: // the blocks of an allreduce in a ring
+				f.times(p, n)
+			case strong && x.body[i.body].kind == sum: // the blocks of an alltoall
+				f.times(p, n)
+				f.times(p, n)
+			case strong && x.counted:
+				f.times(p, n)
+			}
+		case strong && c.rule == onGrid:
+			for d := range g.old.grid {
+				if c.at[d] == 0 {
+					f.times(g.old.grid[d], g.new.grid[d])
+				}
+			}
+		case strong && c.rule == onLine && g.old.ring && g.oneWay():
+			f.times(p, n)
+		}
+		return scaleBytes(v, f.numerator, f.denominator)
+	}
+	_, before := g.old.memberOf(c.comm, 0)
+	_, after := g.new.memberOf(c.comm, 0)
+	const small = 16 // bytes of a block that counts others
+	block := v
+	switch c.sub {
+	case dag.Alltoall, dag.Alltoallv:
+		if v <= int64(small*before) {
+			f.times(after, before)
+		} else if strong {
+			f.times(p, n)
+		}
+	case dag.Gather, dag.Gatherv, dag.Allgather, dag.Allgatherv:
+		if which == 1 {
+			block = v / int64(before)
+			f.times(after, before)
+		}
+		if strong && block > 8*small {
+			f.times(p, n)
+		}
+	case dag.Scatter, dag.Scatterv:
+		if which == 0 {
+			block = v / int64(before)
+			f.times(after, before)
+		}
+		if strong && block > 8*small {
+			f.times(p, n)
+		}
+	case dag.ReduceScatter:
+		if which == 1 {
+			f.times(before, after)
+		}
+	}
+	return scaleBytes(v, f.numerator, f.denominator)
+}
+
+// oneWay reports whether messages along the line go in one direction only, and so are more than a border.
+func (g *target) oneWay() bool {
+	up, down := false, false
+	for _, s := range g.slots {
+		if s.call != nil && s.call.kind == dag.Send && s.call.rule == onLine {
+			up, down = up || s.call.at[0] > 0, down || s.call.at[0] < 0
+		}
+	}
+	return up != down
+}
+
+// generate makes the new trace.
+func (g *target) generate(ctx context.Context) (*dag.Trace, error) {
+	if err := g.plan(); err != nil {
+		return nil, err
+	}
+	g.makeComms()
+	out := &dag.Trace{Meta: g.from.Meta, Comms: g.comms, Ranks: make([]*dag.Rank, g.new.ranks)}
+	out.Nodes, out.Attrs = nil, ""
+	if out.Title != "" {
+		out.Title += fmt.Sprintf(", rescaled to %d ranks", g.new.ranks)
+	}
+	err := par.Each(g.new.ranks, func(rank int) (err error) {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
+		out.Ranks[rank], err = g.rank(rank)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.sizeReceives(out)
+	const most = 1
+	if problems, n := dag.ValidateLimit(out, most); n > 0 {
+		return nil, refuse("the calls on %d ranks would not fit together: %s (%d problems)", g.new.ranks,
+			problems[0], n)
+	}
+	return out, nil
+}
+
+// sizeReceives gives receives of unexplained size that of their message.
+func (g *target) sizeReceives(out *dag.Trace) {
+	some := false
+	for _, s := range g.slots {
+		some = some || s.call != nil && s.call.kind == dag.Recv && s.size.kind == drawn
+	}
+	if !some {
+		return
+	}
+	type channel struct {
+		from, to, comm int32
+		tag            int64
+	}
+	sent := map[channel][]int64{}
+	for rank, r := range out.Ranks {
+		for i, kind := range r.Kind {
+			if kind == dag.Send {
+				ch := channel{int32(rank), r.Peer.At(i), r.Comm.At(i), r.Tag.At(i)}
+				sent[ch] = append(sent[ch], r.Bytes.At(i))
+			}
+		}
+	}
+	for rank, r := range out.Ranks {
+		for i, kind := range r.Kind {
+			if kind != dag.Recv {
+				continue
+			}
+			ch := channel{r.Peer.At(i), int32(rank), r.Comm.At(i), r.Tag.At(i)}
+			if len(sent[ch]) > 0 {
+				r.Bytes.Set(i, max(sent[ch][0], r.Bytes.At(i)))
+				sent[ch] = sent[ch][1:]
+			}
+		}
+	}
+}
+
+// keepText removes from the template what holds for the recorded rank only.
+func (m *model) keepText(i int) {
+	s := &m.slots[i]
+	const mode = `{"mpi":{"mode":`
+	if !strings.HasPrefix(s.template.Attrs, mode) {
+		s.template.Attrs = ""
+	}
+	s.template.Job = 0
+	for rank, op := range m.opAt[i] {
+		if op >= 0 && m.from.Ranks[rank].Name.At(int(op)) != s.template.Name {
+			s.template.Name = ""
+			return
+		}
+	}
+}

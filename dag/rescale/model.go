@@ -1,0 +1,380 @@
+package rescale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/memory"
+)
+
+// model is what the trace of a program tells about the program.
+type model struct {
+	ctx  context.Context
+	from *dag.Trace
+	old  space
+
+	members  [][]int32 // of each communicator
+	commKind []int32   // of each communicator: see kindOf; -1: not part of the grid
+
+	slots []slot  // messages, collectives and calcs
+	order []int32 // slots in the order of the program
+	opAt  [][]int32
+	loops []loop
+}
+
+// slot is an op of the program that each rank has once or not at all.
+type slot struct {
+	call     *call // nil for calcs
+	template dag.Op
+	join     bool    // a calc without length that waits for messages
+	needs    []int32 // of a join that some ranks lack: one of these slots must be there
+	always   bool    // all ranks with the partner have it
+	feature  feature // otherwise decides who has it
+	table    map[int32]bool
+	size     size // of Bytes
+	recv     size // of RecvBytes
+	edges    []edge
+	place    int32 // in the order
+}
+
+// edge is a dependency on another slot.
+type edge struct {
+	on    int32
+	start bool // waits for its start
+}
+
+// Refusal is an error about a trace without a structure that can be extrapolated.
+type Refusal struct{ Reason string }
+
+func (e *Refusal) Error() string { return "not rescaled: " + e.Reason }
+
+func refuse(format string, args ...any) error {
+	return &Refusal{fmt.Sprintf(format, args...)}
+}
+
+// check returns an error for traces that are not those of an SPMD program.
+func check(ctx context.Context, t *dag.Trace) error {
+	p := len(t.Ranks)
+	switch {
+	case p < 4:
+		return refuse("the trace has %d ranks; expected 4 or more, to see how partners depend on the rank", p)
+	case len(t.Jobs) > 1:
+		return refuse("the trace has %d jobs; expected one (traceconv can rescale each before it merges them)",
+			len(t.Jobs))
+	}
+	for rank, r := range t.Ranks {
+		if err := par.Interrupted(ctx); err != nil {
+			return err
+		}
+		if err := r.CheckReferences(); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+		for i, kind := range r.Kind {
+			peer, comm := r.Peer.At(i), r.Comm.At(i)
+			switch {
+			case kind == dag.Mem || kind == dag.IO:
+				return refuse("rank %d: op %d: expected calcs, messages and collectives, found %v", rank, i, kind)
+			case r.Release.At(i) != 0:
+				return refuse("rank %d: op %d: release time %v has no known value on other ranks", rank, i,
+					r.Release.At(i))
+			case isMessage(kind) && (int(peer) >= p || peer < 0 && (kind == dag.Send || peer != dag.AnySource)):
+				return refuse("rank %d: op %d: peer %d, expected 0..%d", rank, i, peer, p-1)
+			case kind != dag.Calc && (comm < 0 || int(comm) >= len(t.Comms)):
+				return refuse("rank %d: op %d: communicator %d, expected 0..%d", rank, i, comm, len(t.Comms)-1)
+			}
+		}
+	}
+	for i := range t.Comms {
+		if err := t.Comms[i].Check(p); err != nil {
+			return fmt.Errorf("communicator %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// analyze finds the structure of a trace. It prefers the recorded grid if that is not nil.
+func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) {
+	if err := check(ctx, t); err != nil {
+		return nil, err
+	}
+	m := &model{ctx: ctx, from: t}
+	for i := range t.Comms {
+		m.members = append(m.members, t.Comms[i].Members())
+	}
+	groups := exchanges(t)
+	var why error
+	type attempt struct {
+		space
+		pure bool // all messages follow the grid
+	}
+	const most = 8
+	var attempts []attempt
+	list := m.candidates(groups, recorded)
+	for _, s := range list[:min(most, len(list))] {
+		attempts = append(attempts, attempt{s, false})
+	}
+	for _, s := range list[:min(most, len(list))] {
+		if len(s.grid) > 1 {
+			attempts = append(attempts, attempt{s, true})
+		}
+	}
+	for _, a := range attempts {
+		m.slots, m.order, m.opAt, m.loops = nil, nil, nil, nil
+		err := m.try(a.space, groups, a.pure)
+		var r *Refusal
+		if err == nil {
+			return m, nil
+		} else if !errors.As(err, &r) {
+			return nil, err
+		}
+		if why == nil {
+			why = err
+		}
+	}
+	return nil, why
+}
+
+// candidates returns the grids that may be that of the program, the most likely first: all communicators are parts of
+// it, and it has the fewest different displacements.
+func (m *model) candidates(groups []*exchange, recorded []int) []space {
+	var list []space
+	costs := map[string]int{}
+	p := len(m.from.Ranks)
+	var pairs []pair
+	for _, x := range groups {
+		pairs = append(pairs, x.pairs...)
+	}
+	for dims := 1; dims <= maxDims; dims++ {
+		for _, grid := range grids(p, dims) {
+			if recorded != nil && !slices.Equal(grid, recorded) {
+				continue
+			}
+			s := space{ranks: p, grid: grid}
+			m.setPeriods(&s, pairs)
+			costs[text(grid)] = choose(&s, groups).cost + 1000*m.foreign(&s)
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b space) int { return costs[text(a.grid)] - costs[text(b.grid)] })
+	return list
+}
+
+// setPeriods sets the periods of the grid and of the line.
+func (m *model) setPeriods(s *space, pairs []pair) {
+	s.findPeriods(pairs)
+	line := space{ranks: s.ranks, grid: []int{s.ranks}}
+	line.findPeriods(pairs)
+	s.ring = line.periodic[0]
+}
+
+// foreign returns the number of communicators that are no part of the grid.
+func (m *model) foreign(s *space) (n int) {
+	for _, k := range kinds(s, m.members) {
+		if k < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// kinds returns the kind of each communicator: the dimensions along which its members differ, as bits, shifted by 8,
+// plus the number of earlier communicators of the same members. All ranks are 0, with the same sum. -1 is no part of
+// the grid: not all places along its dimensions, or not in the order of ranks.
+func kinds(s *space, members [][]int32) []int32 {
+	all := make([]int32, len(members))
+	earlier := map[string]int32{}
+	for i, list := range members {
+		if len(list) == 0 {
+			all[i] = -1
+			continue
+		}
+		first := s.coordinates(int(list[0]))
+		mask, size := int32(0), 1
+		for _, rank := range list {
+			c := s.coordinates(int(rank))
+			for d := range s.grid {
+				if c[d] != first[d] {
+					mask |= 1 << d
+				}
+			}
+		}
+		for d, n := range s.grid {
+			if mask&(1<<d) != 0 {
+				size *= n
+			}
+		}
+		if size != len(list) || !slices.IsSorted(list) {
+			all[i] = -1
+			continue
+		}
+		key := fmt.Sprint(list)
+		if size == s.ranks {
+			mask = 0
+		} else if mask == 0 {
+			mask = 1 << maxDims // a rank alone
+		}
+		all[i] = mask<<8 + earlier[key]
+		earlier[key]++
+	}
+	return all
+}
+
+// try builds the model for a grid.
+func (m *model) try(s space, groups []*exchange, pure bool) error {
+	m.old = s
+	m.commKind = kinds(&s, m.members)
+	for i, k := range m.commKind {
+		if k >= 0 {
+			continue
+		}
+		for rank, r := range m.from.Ranks {
+			for op, kind := range r.Kind {
+				if kind != dag.Calc && int(r.Comm.At(op)) == i {
+					return refuse("rank %d: op %d: communicator %d of ranks %s is neither all ranks nor the rows, "+
+						"columns or planes of a grid", rank, op, i, list(m.members[i]))
+				}
+			}
+		}
+	}
+	rules := map[group]rule{}
+	for i, by := range choose(&m.old, groups).rules {
+		if pure {
+			by = []priced{{rule: onGrid}}
+		}
+		rules[groups[i].group] = m.best(groups[i].group, by)
+	}
+	q := m.tokens(rules, nil)
+	k, err := alignAll(q, func(c int32, rank int) bool { return m.exists(&q.calls[c], rank) })
+	if err != nil {
+		return m.irregular(groups, rules)
+	}
+	return m.build(k)
+}
+
+// best returns the rule of a group under which the ranks have the most in common: the fewest different calls. An
+// exclusive or counts twice, for its two directions.
+func (m *model) best(g group, by []priced) rule {
+	best, least, cost := by[0].rule, -1, 0
+	if len(by) == 1 {
+		return best
+	}
+	for _, p := range by {
+		q := m.tokens(map[group]rule{g: p.rule}, &g)
+		k, err := alignAll(q, func(c int32, rank int) bool { return m.exists(&q.calls[c], rank) })
+		if err != nil {
+			continue
+		}
+		n := len(k.order)
+		if p.rule == byXor {
+			n *= 2
+		}
+		if least < 0 || n < least || n == least && p.cost < cost {
+			best, least, cost = p.rule, n, p.cost
+		}
+	}
+	return best
+}
+
+// exists reports whether a rank has the partner of a call.
+func (m *model) exists(c *call, rank int) bool {
+	if c.kind == dag.Coll {
+		return true
+	}
+	_, ok := m.old.partner(c.rule, c.at, rank)
+	return ok
+}
+
+// irregular describes the most irregular messages.
+func (m *model) irregular(groups []*exchange, rules map[group]rule) error {
+	worst, most := groups[0], -1
+	for _, x := range groups {
+		if cost, ok := m.old.cost(rules[x.group], x.pairs); ok && cost > most {
+			worst, most = x, cost
+		}
+	}
+	var seen []string
+	pairs := slices.Clone(worst.pairs)
+	slices.SortFunc(pairs, comparePairs)
+	for _, p := range pairs[:min(len(pairs), 6)] {
+		seen = append(seen, fmt.Sprintf("%d to %d", p.from, p.to))
+	}
+	return refuse("messages of tag %d have partners that are no function of the rank: ranks %s; %d pairs in all",
+		worst.tag, join(seen), len(worst.pairs))
+}
+
+// build makes the slots of the model from the aligned calls.
+func (m *model) build(k *skeleton) error {
+	if err := memory.Check(m.ctx, "ops of the ranks, aligned", 4, int64(2*len(k.order)+1),
+		int64(len(m.from.Ranks))); err != nil {
+		return err
+	}
+	m.slots = make([]slot, len(k.calls))
+	for i, c := range k.calls {
+		m.slots[i].call = &k.q.calls[c]
+	}
+	for range m.slots {
+		m.opAt = append(m.opAt, m.noOps())
+	}
+	for rank, slots := range k.slots {
+		for i, s := range slots {
+			m.opAt[s][rank] = k.q.ops[rank][i]
+		}
+	}
+	m.insertCalcs(k)
+	for place, s := range m.order {
+		m.slots[s].place = int32(place)
+	}
+	for i := range m.slots {
+		s := &m.slots[i]
+		for rank, op := range m.opAt[i] {
+			if op >= 0 {
+				s.template = m.from.Ranks[rank].Op(int(op))
+				break
+			}
+		}
+		m.keepText(i)
+	}
+	m.findEdges()
+	for i := range m.slots {
+		if err := m.fitPresence(int32(i)); err != nil {
+			return err
+		}
+		m.fitSizes(int32(i))
+	}
+	return m.findLoops()
+}
+
+func (m *model) noOps() []int32 {
+	at := make([]int32, len(m.from.Ranks))
+	for i := range at {
+		at[i] = -1
+	}
+	return at
+}
+
+// list returns the first ranks of a list in words.
+func list(ranks []int32) string {
+	var parts []string
+	for i, r := range ranks {
+		if i == 8 && len(ranks) > 9 {
+			return join(parts) + fmt.Sprintf(" and %d more", len(ranks)-8)
+		}
+		parts = append(parts, fmt.Sprint(r))
+	}
+	return join(parts)
+}
+
+func join(parts []string) string {
+	text := ""
+	for i, p := range parts {
+		if i > 0 {
+			text += ", "
+		}
+		text += p
+	}
+	return text
+}

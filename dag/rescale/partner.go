@@ -1,0 +1,307 @@
+package rescale
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// maxDims is the largest number of dimensions of a grid.
+const maxDims = 4
+
+// axes are the names of dimensions in reports; x varies fastest with the rank.
+const axes = "xyzw"
+
+// vector is a displacement on a grid. Rules of one number use its first element.
+type vector [maxDims]int32
+
+// rule is how a call finds its partner.
+type rule uint8
+
+const (
+	nobody    rule = iota // no partner: collectives without root
+	onGrid                // a displacement on the grid
+	onLine                // a displacement in the order of ranks
+	byXor                 // exclusive or with the rank
+	fixed                 // the same rank for all
+	anyone                // receives from any source
+	mirrored              // the ranks in reverse order
+	transpose             // the bits of the rank rotated by half of their number
+	reverse               // the bits in reverse order
+	left                  // the bits rotated by one to the left
+	right                 // or to the right
+	member                // root of a collective: a place in the communicator, -1 for the last
+)
+
+// space is the ranks of a trace and their grid.
+type space struct {
+	ranks    int
+	grid     []int // ranks along each dimension, the fastest first
+	periodic []bool
+	ring     bool  // the line of ranks is periodic
+	unknown  []int // dimensions of two ranks about whose period nothing is known
+}
+
+// coordinates returns the place of a rank on the grid.
+func (s *space) coordinates(rank int) (c vector) {
+	for d, n := range s.grid {
+		c[d] = int32(rank % n)
+		rank /= n
+	}
+	return c
+}
+
+// at returns the rank at a place on the grid.
+func (s *space) at(c vector) int {
+	rank := 0
+	for d := len(s.grid) - 1; d >= 0; d-- {
+		rank = rank*s.grid[d] + int(c[d])
+	}
+	return rank
+}
+
+// partner returns the partner of a rank, and whether it exists.
+func (s *space) partner(r rule, v vector, rank int) (int, bool) {
+	switch r {
+	case onGrid:
+		c := s.coordinates(rank)
+		for d, n := range s.grid {
+			c[d] += v[d]
+			if s.periodic[d] {
+				c[d] = int32(modulo(int(c[d]), n))
+			} else if c[d] < 0 || int(c[d]) >= n {
+				return 0, false
+			}
+		}
+		return s.at(c), true
+	case onLine:
+		p := rank + int(v[0])
+		if s.ring {
+			return modulo(p, s.ranks), true
+		}
+		return p, p >= 0 && p < s.ranks
+	case byXor:
+		p := rank ^ int(v[0])
+		return p, p < s.ranks
+	case fixed:
+		return int(v[0]), int(v[0]) != rank && int(v[0]) < s.ranks
+	case anyone:
+		return dag.AnySource, true
+	case mirrored, transpose, reverse, left, right:
+		p, ok := permuted(r, rank, s.ranks)
+		return p, ok && p != rank
+	}
+	return 0, true
+}
+
+// permuted returns the partner of a rank in a permutation of n ranks, and whether n has that permutation.
+func permuted(r rule, rank, n int) (int, bool) {
+	if r == mirrored {
+		return n - 1 - rank, true
+	}
+	b := bits.Len(uint(n)) - 1
+	if n != 1<<b || b < 2 || r == transpose && b%2 != 0 {
+		return 0, false
+	}
+	by := map[rule]int{transpose: b / 2, left: 1, right: b - 1}[r]
+	if r == reverse {
+		return int(bits.Reverse64(uint64(rank)) >> (64 - b)), true
+	}
+	return (rank<<by | rank>>(b-by)) & (n - 1), true
+}
+
+func modulo(a, n int) int {
+	return (a%n + n) % n
+}
+
+// describe returns the partner in words, such as "x+1".
+func (r rule) describe(v vector) string {
+	switch r {
+	case onGrid:
+		var parts []string
+		for d, c := range v {
+			if c != 0 {
+				parts = append(parts, fmt.Sprintf("%c%+d", axes[d], c))
+			}
+		}
+		if parts == nil {
+			return "itself"
+		}
+		return strings.Join(parts, " ")
+	case onLine:
+		return fmt.Sprintf("rank%+d", v[0])
+	case byXor:
+		return fmt.Sprintf("rank xor %d", v[0])
+	case fixed:
+		return fmt.Sprintf("rank %d", v[0])
+	case member:
+		if v[0] < 0 {
+			return "last member"
+		}
+		return fmt.Sprintf("member %d", v[0])
+	}
+	return map[rule]string{nobody: "", anyone: "any source", mirrored: "ranks in reverse order",
+		transpose: "transposed bits of the rank", reverse: "bits of the rank in reverse order",
+		left: "bits of the rank rotated to the left", right: "bits of the rank rotated to the right"}[r]
+}
+
+// pair is a sender and a receiver.
+type pair struct{ from, to int32 }
+
+func comparePairs(a, b pair) int {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+}
+
+// between returns the displacement from one rank to another on the grid: along a dimension that may be periodic, the
+// shorter one, without the sign if both are equally long.
+func (s *space) between(from, to int) (v vector) {
+	a, b := s.coordinates(from), s.coordinates(to)
+	for d, n := range s.grid {
+		v[d] = b[d] - a[d]
+		if s.periodic[d] {
+			v[d] = shortest(v[d], n)
+		}
+	}
+	return v
+}
+
+// shortest returns the displacement of least length that equals v modulo n, the positive one of two.
+func shortest(v int32, n int) int32 {
+	v = int32(modulo(int(v), n))
+	if int(v) > n/2 {
+		v -= int32(n)
+	}
+	return v
+}
+
+// findPeriods sets the dimensions that messages cross at the border. In dimensions of two ranks, both directions
+// lead to the same rank; there the other dimensions decide.
+func (s *space) findPeriods(pairs []pair) {
+	s.periodic = make([]bool, len(s.grid))
+	var short []int
+	crossed, stays := false, false
+	for d, n := range s.grid {
+		moved := false
+		for _, p := range pairs {
+			a, b := s.coordinates(int(p.from)), s.coordinates(int(p.to))
+			v := b[d] - a[d]
+			moved = moved || v != 0
+			if w := shortest(v, n); w != v && 2*int(w) != n {
+				s.periodic[d] = true
+			}
+		}
+		switch {
+		case n == 2 && moved:
+			short = append(short, d)
+		case moved && s.periodic[d]:
+			crossed = true
+		case moved:
+			stays = true
+		}
+	}
+	for _, d := range short {
+		s.periodic[d] = crossed
+	}
+	if !crossed && !stays {
+		s.unknown = short
+	}
+}
+
+// cost returns how well a rule describes the pairs of a group: the number of different partners plus the number of
+// those that some ranks have and others lack without being at a border. ok is false if the rule does not apply.
+func (s *space) cost(r rule, pairs []pair) (cost int, ok bool) {
+	counts := map[vector]int{}
+	for _, p := range pairs {
+		v, ok := s.value(r, p)
+		if !ok {
+			return 0, false
+		}
+		counts[v]++
+	}
+	for v, n := range counts {
+		cost++
+		if r == byXor { // two directions
+			cost++
+		}
+		if !s.regular(r, v, n) {
+			cost++
+		}
+	}
+	return cost, true
+}
+
+// value returns the number that a rule needs for a pair.
+func (s *space) value(r rule, p pair) (v vector, ok bool) {
+	switch r {
+	case onGrid:
+		return s.between(int(p.from), int(p.to)), true
+	case onLine:
+		v[0] = p.to - p.from
+		if s.ring {
+			v[0] = shortest(v[0], s.ranks)
+		}
+	case byXor:
+		v[0] = p.from ^ p.to
+		return v, s.ranks&(s.ranks-1) == 0
+	case fixed:
+		v[0] = p.to
+	case mirrored, transpose, reverse, left, right:
+		to, ok := permuted(r, int(p.from), s.ranks)
+		return v, ok && to == int(p.to)
+	}
+	return v, true
+}
+
+// regular reports whether n is the number of ranks that have the partner.
+func (s *space) regular(r rule, v vector, n int) bool {
+	if r == fixed {
+		return n == 1 || n >= s.ranks-1
+	}
+	all := 0
+	for rank := range s.ranks {
+		if _, ok := s.partner(r, v, rank); ok {
+			all++
+		}
+	}
+	return n == all
+}
+
+// grids returns all grids of n ranks: one dimension first, then by the number of dimensions and the difference of
+// their lengths.
+func grids(n, dims int) (all [][]int) {
+	var add func(rest, left int, grid []int)
+	add = func(rest, left int, grid []int) {
+		if left == 1 {
+			all = append(all, append(slices.Clone(grid), rest))
+			return
+		}
+		for f := 2; f <= rest/2; f++ {
+			if rest%f == 0 && rest/f >= 1<<(left-1) {
+				add(rest/f, left-1, append(grid, f))
+			}
+		}
+	}
+	if n >= 1<<dims {
+		add(n, dims, nil)
+	}
+	slices.SortStableFunc(all, func(a, b []int) int { return spread(a) - spread(b) })
+	return all
+}
+
+// spread returns the difference between the longest and the shortest dimension.
+func spread(grid []int) int {
+	return slices.Max(grid) - slices.Min(grid)
+}
+
+// text returns a grid in words, such as "4x4".
+func text(grid []int) string {
+	var parts []string
+	for _, n := range grid {
+		parts = append(parts, fmt.Sprint(n))
+	}
+	return strings.Join(parts, "x")
+}

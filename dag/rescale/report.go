@@ -1,0 +1,302 @@
+package rescale
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Report is what was inferred about a program.
+type Report struct {
+	From        int      `json:"from_ranks"`
+	To          int      `json:"to_ranks"`
+	Scaling     string   `json:"scaling"`
+	Grid        *Grid    `json:"grid,omitempty"`
+	Second      *Second  `json:"second,omitempty"`
+	Calls       []Call   `json:"calls"`
+	Rounds      []Rounds `json:"rounds,omitempty"`
+	Classes     []class  `json:"classes"`
+	Assumptions []string `json:"assumptions"`
+	Dropped     []string `json:"dropped,omitempty"`
+}
+
+// Second is how much the trace differs from another one when it is rescaled to its ranks.
+type Second struct {
+	Ranks int     `json:"ranks"`
+	Bytes float64 `json:"bytes_difference"` // of pairs of ranks and collectives, relative to all bytes
+	Calcs float64 `json:"calcs_difference"` // of the total time, relative
+}
+
+// Grid is the grid of the ranks, the fastest dimension first.
+type Grid struct {
+	Recorded []int  `json:"recorded"`
+	New      []int  `json:"new"`
+	Periodic []bool `json:"periodic"`
+	Source   string `json:"source"` // of the new one: given, recorded, balanced, proportions, line
+}
+
+// Call is the calls of one kind with one partner and one rule of sizes.
+type Call struct {
+	Call    string `json:"call"`
+	Partner string `json:"partner,omitempty"`
+	Comm    string `json:"comm,omitempty"`
+	Ranks   string `json:"ranks"`
+	Bytes   string `json:"bytes"`
+	Count   int    `json:"count"` // in the program
+}
+
+// Rounds are the rounds of an algorithm.
+type Rounds struct {
+	Calls    string `json:"calls"`
+	Recorded int    `json:"recorded"`
+	New      int    `json:"new"`
+	Count    string `json:"count"`
+	Times    int    `json:"times"` // in the program
+}
+
+// class is ranks at the same place of the grid.
+type class struct {
+	Place    string `json:"place"`
+	Recorded int    `json:"recorded"`
+	New      int    `json:"new"`
+}
+
+// classesOf returns the classes in a fixed order.
+func classesOf(s *space, members map[int32][]int32, counts map[int32]int) []class {
+	keys := map[int32]bool{}
+	for k := range members {
+		keys[k] = true
+	}
+	for k := range counts {
+		keys[k] = true
+	}
+	var sorted []int32
+	for k := range keys {
+		sorted = append(sorted, k)
+	}
+	slices.Sort(sorted)
+	var all []class
+	for _, k := range sorted {
+		var parts []string
+		for d, v := len(s.grid)-1, k; d >= 0; d, v = d-1, v/3 {
+			switch v % 3 {
+			case 1:
+				parts = append(parts, fmt.Sprintf("first along %c", axes[d]))
+			case 2:
+				parts = append(parts, fmt.Sprintf("last along %c", axes[d]))
+			}
+		}
+		slices.Reverse(parts)
+		all = append(all, class{cmp.Or(strings.Join(parts, ", "), "inside"), len(members[k]), counts[k]})
+	}
+	return all
+}
+
+// report returns the report.
+func (g *target) report(classes []class, source string) *Report {
+	r := &Report{From: g.old.ranks, To: g.new.ranks, Scaling: g.o.Scaling.String(), Classes: classes,
+		Assumptions: []string{}}
+	if len(g.old.grid) > 1 {
+		r.Grid = &Grid{g.old.grid, g.new.grid, g.old.periodic, source}
+	}
+	drawnSizes := g.reportCalls(r)
+	g.reportRounds(r)
+	assume := func(format string, args ...any) { r.Assumptions = append(r.Assumptions, fmt.Sprintf(format, args...)) }
+	if g.old.ranks != g.new.ranks {
+		if d := g.o.decided; d != nil {
+			r.Second = &Second{d.Second, d.Bytes, d.Calcs}
+		} else if g.o.Scaling == Strong {
+			assume("strong scaling: calcs and data of a rank shrink by %d/%d, borders by the grid", g.old.ranks,
+				g.new.ranks)
+		} else {
+			assume("weak scaling: each rank keeps its calcs and the sizes of its messages")
+		}
+		switch source {
+		case "balanced":
+			assume("the grid is %s, as MPI_Dims_create divides %d ranks%s", text(g.new.grid), g.new.ranks, g.orderNote())
+		case "proportions":
+			assume("the grid is %s, in the proportions of the recorded %s", text(g.new.grid), text(g.old.grid))
+		}
+	}
+	for _, d := range g.old.unknown {
+		assume("the border along %c is not periodic; with two ranks recorded along it, it could be", axes[d])
+	}
+	if drawnSizes > 0 {
+		assume("the sizes of %d calls follow no rule; each rank has those of a recorded rank", drawnSizes)
+	}
+	r.Dropped = g.dropped()
+	return r
+}
+
+// orderNote explains which dimension became the longest if the recorded grid does not tell.
+func (g *target) orderNote() string {
+	n := g.new.grid
+	for d := range n {
+		for e := range d {
+			if n[d] != n[e] && g.old.grid[d] == g.old.grid[e] && (g.o.like == nil || g.o.like[d] == g.o.like[e]) {
+				return "; the dimension that messages use first is the longest"
+			}
+		}
+	}
+	return ""
+}
+
+// reportCalls lists the kinds of call. It returns the number of calls with drawn sizes.
+func (g *target) reportCalls(r *Report) (drawnSizes int) {
+	at := map[Call]int{}
+	for _, i := range g.order {
+		s := &g.slots[i]
+		if s.call == nil {
+			continue
+		}
+		c := Call{Call: s.template.Kind.String(), Partner: s.call.rule.describe(s.call.at), Ranks: "all",
+			Bytes: s.size.text()}
+		if s.call.kind == dag.Coll {
+			c.Call = s.call.sub.String()
+			c.Comm = g.commText(s.call.comm)
+		}
+		switch {
+		case !s.always:
+			c.Ranks = "by " + s.feature.describe()
+		case isMessage(s.call.kind) && s.call.rule != anyone:
+			c.Ranks = "with partner"
+		}
+		if s.size.kind == drawn {
+			drawnSizes++
+		}
+		n, known := at[c]
+		if !known {
+			n = len(r.Calls)
+			at[c] = n
+			r.Calls = append(r.Calls, c)
+		}
+		r.Calls[n].Count++
+	}
+	return drawnSizes
+}
+
+func (z *size) text() string {
+	switch z.kind {
+	case byPlace:
+		return "by " + z.feature.describe()
+	case drawn:
+		return "by rank"
+	}
+	return fmt.Sprint(z.value)
+}
+
+// commText returns a kind of communicator in words.
+func (g *target) commText(kind int32) string {
+	mask := kind >> 8
+	if mask == 0 {
+		return "all ranks"
+	}
+	var parts []string
+	for d := range g.old.grid {
+		if mask&(1<<d) != 0 {
+			parts = append(parts, string(axes[d]))
+		}
+	}
+	if parts == nil {
+		return "the rank alone"
+	}
+	return "ranks along " + strings.Join(parts, " and ")
+}
+
+// reportRounds lists the kinds of rounds, and the assumptions about them.
+func (g *target) reportRounds(r *Report) {
+	at := map[Rounds]int{}
+	for l, x := range g.loops {
+		var parts []string
+		for b := range x.length {
+			if s := &g.slots[g.order[x.first+b]]; s.call != nil {
+				parts = append(parts, fmt.Sprintf("%v %s", s.call.kind, s.call.rule.describe(s.call.at)))
+			}
+		}
+		e := Rounds{Calls: strings.Join(parts, ", "), Recorded: x.rounds, New: g.counts[l], Count: x.count.text()}
+		if x.counted && g.o.FixedRounds {
+			e.Count = "fixed"
+		}
+		n, known := at[e]
+		if !known {
+			n = len(r.Rounds)
+			at[e] = n
+			r.Rounds = append(r.Rounds, e)
+			if x.counted && !g.o.FixedRounds && g.old.ranks != g.new.ranks && g.o.decided == nil {
+				r.Assumptions = append(r.Assumptions, fmt.Sprintf("%d rounds of %s are %s of %d ranks, not a fixed number",
+					x.rounds, e.Calls, e.Count, g.old.ranks))
+			}
+		}
+		r.Rounds[n].Times++
+	}
+}
+
+func (c count) text() string {
+	n := "N"
+	if c.dim >= 0 {
+		n = "N" + string(axes[c.dim])
+	}
+	switch {
+	case c.log:
+		n = "log2 " + n
+	case c.times == 0:
+		n += "/2"
+	case c.times == 2:
+		return "2 (" + n + " - 1)"
+	}
+	if c.offset != 0 {
+		n += fmt.Sprintf(" - %d", -c.offset)
+	}
+	return n
+}
+
+// dropped lists what the new trace lacks.
+func (g *target) dropped() (all []string) {
+	var measured, attrs bool
+	for _, r := range g.from.Ranks {
+		measured = measured || len(r.MeasuredStart) > 0
+		attrs = attrs || r.Attrs.Len() > 0
+	}
+	if measured {
+		all = append(all, "measured times")
+	}
+	if attrs || g.from.Attrs != "" {
+		all = append(all, "attributes of formats")
+	}
+	if g.from.Nodes != nil {
+		all = append(all, "nodes of ranks")
+	}
+	return all
+}
+
+// Summary returns the report in lines for people.
+func (r *Report) Summary() (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if r.Grid != nil {
+		var periodic []string
+		for d, p := range r.Grid.Periodic {
+			if p {
+				periodic = append(periodic, string(axes[d]))
+			}
+		}
+		add("grid %s becomes %s (x first), periodic along: %s", text(r.Grid.Recorded), text(r.Grid.New),
+			cmp.Or(strings.Join(periodic, ", "), "none"))
+	}
+	if s := r.Second; s != nil {
+		add("%s scaling: rescaled to the %d ranks of the second trace, bytes differ by %.3g %%, calcs by %.3g %%",
+			r.Scaling, s.Ranks, 100*s.Bytes, 100*s.Calcs)
+	}
+	for _, x := range r.Rounds {
+		add("%d rounds become %d (%s), %d times: %s", x.Recorded, x.New, x.Count, x.Times, x.Calls)
+	}
+	for _, a := range r.Assumptions {
+		add("assumed: %s", a)
+	}
+	if len(r.Dropped) > 0 {
+		add("dropped: %s", strings.Join(r.Dropped, ", "))
+	}
+	return lines
+}
