@@ -3,6 +3,7 @@ package calibrate
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim/fit"
@@ -11,50 +12,69 @@ import (
 
 // Options select how to estimate.
 type Options struct {
-	Seed    uint64 // of the draws of intervals
-	Threads int    // of the predictions of collectives, at least 1
-	Version string // of the program, for the file
+	Backend  string // loggops or flow; empty: loggops
+	Topology string // of flow, as --topology names it
+	Seed     uint64 // of the draws of intervals
+	Threads  int    // of the predictions, at least 1
+	Version  string // of the program, for the file
 }
 
-// Estimate returns the parameters of the loggops backend, and the algorithms of collectives that the tables have.
+// Backends are the backends whose parameters Estimate estimates; the first is the default.
+var Backends = []string{"loggops", "flow"}
+
+// Estimate returns the parameters of a backend, and the algorithms of collectives that the tables have.
 func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, error) {
-	f, err := fit.LogGOPS(tables, fit.Options{Seed: o.Seed})
+	estimate := estimateLogGOPS
+	switch o.Backend {
+	case "", "loggops":
+	case "flow":
+		estimate = estimateFlow
+	default:
+		return nil, fmt.Errorf("expected the backend loggops or flow, found %q", o.Backend)
+	}
+	f, time, err := estimate(ctx, tables, o)
 	if err != nil {
 		return nil, err
 	}
 	f.Version = o.Version
-	params, err := loggops.FromFile(f)
-	if err != nil {
-		return nil, err
-	}
 	var rows []fit.Measurement
 	for _, t := range tables {
 		rows = append(rows, t.Rows...)
 	}
-	choices, remarks, err := identify(ctx, rows, o.Threads, replay(params))
+	found, err := identify(ctx, rows, o.Threads, time)
 	if err != nil {
 		return nil, err
 	}
-	f.Choices, f.Collective = choices, expression(choices)
-	f.Remarks = append(f.Remarks, remarks...)
+	f.Choices, f.Collective = found.choices, found.expression
+	f.Remarks = append(f.Remarks, found.remarks...)
 	return f, nil
+}
+
+// estimateLogGOPS estimates the parameters of loggops.
+func estimateLogGOPS(_ context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
+	f, err := fit.LogGOPS(tables, fit.Options{Seed: o.Seed})
+	if err != nil {
+		return nil, nil, err
+	}
+	params, err := loggops.FromFile(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, replay(params), nil
 }
 
 // replay returns the times of ranks in the strict model.
 func replay(params loggops.Params) replayer {
-	return func(ctx context.Context, t *dag.Trace) ([]float64, error) {
+	return func(ctx context.Context, t *dag.Trace, marks [][]int) (at [][]float64, end []float64, err error) {
 		r, err := loggops.Compile(dag.FromTrace(t), loggops.Strict, func(string, ...any) {})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		result, err := r.Run(loggops.Options{Context: ctx, Params: params, Threads: 1})
+		c := &clock{marks: marks}
+		result, err := r.Run(loggops.Options{Context: ctx, Params: params, Threads: 1, Timeline: c})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		seconds := make([]float64, len(result.Finish))
-		for i, c := range result.Finish {
-			seconds[i] = float64(c.Ticks) * float64(c.Unit) / float64(dag.Second)
-		}
-		return seconds, nil
+		return c.at, seconds(result.Finish), nil
 	}
 }

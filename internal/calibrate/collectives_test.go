@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	gen "github.com/tracedag/tracedag/dag/gen/collective"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim/fit"
 	"github.com/tracedag/tracedag/sim/loggops"
@@ -69,57 +68,37 @@ func TestIdentify(t *testing.T) {
 	var rows []fit.Measurement
 	for _, tr := range truth {
 		for _, size := range tr.sizes {
-			g := group{tr.kind, 16}
-			p := gen.Default()
-			p.Type, p.Size, p.Ranks = tr.kind, g.size(size), g.ranks
-			source, err := gen.NewSource(p)
+			g := group{kind: tr.kind, ranks: 16}
+			p := &predictor{time: time}
+			longest, _, err := p.predict(ctx, &g, size, fresh, tr.algorithm)
 			if err != nil {
 				t.Fatal(err)
-			}
-			trace, err := dag.ReadAll(source)
-			if err != nil {
-				t.Fatal(err)
-			}
-			choice, err := collective.ParseChoice(tr.kind.String() + "=" + tr.algorithm)
-			if err != nil {
-				t.Fatal(err)
-			}
-			begin, err := g.time(ctx, trace, repeated, false, choice, time)
-			if err != nil {
-				t.Fatal(err)
-			}
-			end, err := g.time(ctx, trace, repeated, true, choice, time)
-			if err != nil {
-				t.Fatal(err)
-			}
-			longest := 0.0
-			for r := range end {
-				longest = max(longest, end[r]-begin[r])
 			}
 			rows = append(rows, fit.Measurement{Test: tr.kind.String(), Bytes: size, Ranks: 16, Seconds: longest})
 		}
 	}
 	rows = append(rows, fit.Measurement{Test: "allreduce", Bytes: 8, Seconds: 1}, fit.Measurement{Test: fit.PingPong,
 		Bytes: 8, Seconds: 1})
-	found, remarks, err := identify(ctx, rows, 2, time)
+	found, err := identify(ctx, rows, 2, time)
 	if err != nil {
 		t.Fatal(err)
 	}
+	remarks := found.remarks
 	const want = "allreduce=recdoubling:size<1048576,ring;alltoall=bruck:block<65536,pairwise;bcast=scatterallgather"
-	if got := expression(found); got != want {
-		t.Errorf("%s, expected %s: %+v", got, want, found)
+	if got := found.expression; got != want {
+		t.Errorf("%s, expected %s: %+v", got, want, found.choices)
 	}
 	if len(remarks) != 1 || remarks[0] != "1 measurement of allreduce without a number of ranks is not used" {
 		t.Errorf("remarks %q", remarks)
 	}
-	for _, c := range found {
+	for _, c := range found.choices {
 		if c.None || c.Error != 0 {
 			t.Errorf("%+v, expected no error", c)
 		}
 	}
 	// On another machine no algorithm fits.
-	found, _, err = identify(ctx, rows[:2], 2, machine(10*dag.Microsecond))
-	if err != nil || len(found) == 0 || !found[0].None || expression(found) != "" {
+	found, err = identify(ctx, rows[:2], 2, machine(10*dag.Microsecond))
+	if err != nil || len(found.choices) == 0 || !found.choices[0].None || found.expression != "" {
 		t.Errorf("%+v, %v: expected none of the algorithms", found, err)
 	}
 }
@@ -134,9 +113,9 @@ func TestExpression(t *testing.T) {
 		{Collective: "alltoall", Ranks: 8, From: 256, To: 4096, Algorithm: "linear"},
 		{Collective: "alltoall", Ranks: 16, From: 8, To: 4096, Algorithm: "pairwise"},
 	}
-	const want = "bcast=binomial:size<2048,binomial:size>=32768;alltoall=bruck:block<256&ranks<=8&ranks>=8,linear:ranks<=8&ranks>=8," +
-		"pairwise:ranks<=16&ranks>=16"
-	got := expression(choices)
+	const want = "bcast=binomial:size<2048,binomial:size>=32768;alltoall=bruck:block<256&ranks<12,linear:ranks<12," +
+		"pairwise:ranks>=12"
+	got := "bcast=" + strings.Join(rules(choices[:3]), ",") + ";alltoall=" + strings.Join(rules(choices[3:]), ",")
 	if got != want {
 		t.Errorf("%s, expected %s", got, want)
 	}

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 )
 
 // File is a parameter file: what --fit estimates and --params reads.
 type File struct {
 	Backend    string               `json:"backend"`
 	Model      string               `json:"model"`
+	Topology   string               `json:"topology,omitempty"` // network of backend flow, as --topology names it
 	Parameters map[string]Parameter `json:"parameters"`
 	Segments   []FileSegment        `json:"segments"` // ascending, the first from 0
 	Choices    []Choice             `json:"collectives,omitempty"`
@@ -29,7 +32,7 @@ type Parameter struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	Unit  string  `json:"unit"` // s, s/B or B
+	Unit  string  `json:"unit"` // s, s/B, B or 1 (a factor or number)
 }
 
 // FileSegment has the parameters of messages from From bytes to below To bytes; To 0: no end.
@@ -46,9 +49,10 @@ type Source struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Residual has the relative errors of the ping-pongs of a table.
+// Residual has the relative errors of the ping-pongs of a table, or of another test.
 type Residual struct {
-	Table   string  `json:"table"`
+	Table   string  `json:"table,omitempty"`
+	Test    string  `json:"test,omitempty"` // of several messages at once, all tables; empty: ping-pong
 	Points  int     `json:"points"`
 	Mean    float64 `json:"mean"`
 	Largest float64 `json:"largest"`
@@ -75,10 +79,14 @@ func (f *File) add(tables []*Table) {
 	}
 }
 
+// Names returns the names of the parameters of all sizes in alphabetical order.
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Parameters)) }
+
 func (f *File) set(name string, p Parameter) { f.Parameters[name] = p }
 func (f *File) unset(name string)            { delete(f.Parameters, name) }
 
-func (f *File) remark(text string, args ...any) {
+// Remark adds a remark about what the tables do not determine.
+func (f *File) Remark(text string, args ...any) {
 	f.Remarks = append(f.Remarks, fmt.Sprintf(text, args...))
 }
 
@@ -92,17 +100,16 @@ func (f *File) Write(w io.Writer) error {
 	return err
 }
 
-// Limits of parameter files.
-const (
-	maxFile         = 1 << 20
-	maxFileSegments = 1000
-)
+// MaxFile is the largest size of a parameter file in bytes.
+const MaxFile = 1 << 20
+
+const maxFileSegments = 1000
 
 // Parse reads a parameter file. Unknown members are errors, as is a value that is negative or no number. The error does
 // not name the file.
 func Parse(data []byte) (*File, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("expected a parameter file of at most %d bytes, found %d", maxFile, len(data))
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("expected a parameter file of at most %d bytes, found %d", MaxFile, len(data))
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -142,9 +149,9 @@ func check(parameters map[string]Parameter) error {
 			return fmt.Errorf("%s: expected a value of at least 0, found %g", name, p.Value)
 		}
 		switch p.Unit {
-		case "s", "s/B", "B":
+		case "s", "s/B", "B", "1":
 		default:
-			return fmt.Errorf("%s: expected the unit s, s/B or B, found %q", name, p.Unit)
+			return fmt.Errorf("%s: expected the unit s, s/B, B or 1, found %q", name, p.Unit)
 		}
 	}
 	return nil

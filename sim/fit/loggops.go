@@ -76,35 +76,38 @@ type costs struct {
 // findEager finds the largest eager message: a send of a larger one waits for its late receive.
 func (e *estimate) findEager() {
 	e.eager, e.limit = math.MaxInt64, math.MaxInt64
-	late := Only(e.tables, SendLate)
-	if len(late) == 0 {
-		e.file.remark("S is not determined: the tables have no sends whose receive is posted late (send_late); " +
+	most, least, known := e.threshold(SendLate, e.waits)
+	if !known {
+		e.file.Remark("S is not determined: the tables have no sends whose receive is posted late (send_late); " +
 			"all messages are eager")
 		return
 	}
-	least, most := int64(math.MaxInt64), int64(0) // the smallest size that waits, the largest below it
-	for _, m := range late {
-		if e.waits(m) {
+	if least == math.MaxInt64 {
+		e.file.Remark("no send waits for its receive up to %d bytes, the largest size of send_late", most)
+		return
+	}
+	e.eager = Cut(most, least) - 1
+	e.limit = e.eager
+	e.file.set("S", Parameter{Value: float64(e.eager), Low: float64(most), High: float64(least - 1), Unit: "B"})
+}
+
+// threshold brackets the size from which the measurements of a test meet a condition: it is above most, and at most
+// least, which is [math.MaxInt64] if none meets it. known tells whether there are measurements.
+func (e *estimate) threshold(test string, meets func(Measurement) bool) (most, least int64, known bool) {
+	rows := Only(e.tables, test)
+	least = math.MaxInt64
+	for _, m := range rows {
+		if meets(m) {
 			least = min(least, m.Bytes)
 		}
 	}
 	least = max(least, 1) // messages without bytes are eager
-	for _, m := range late {
+	for _, m := range rows {
 		if m.Bytes < least {
 			most = max(most, m.Bytes)
 		}
 	}
-	p := Parameter{Unit: "B"}
-	switch least {
-	case math.MaxInt64:
-		e.file.remark("no send waits for its receive up to %d bytes, the largest size of send_late", most)
-		return
-	default:
-		e.eager = Cut(most, least) - 1
-		e.limit = e.eager
-		p.Value, p.Low, p.High = float64(e.eager), float64(most), float64(least-1)
-	}
-	e.file.set("S", p)
+	return most, least, len(rows) > 0
 }
 
 // waits reports whether a send whose receive was late took longer than the message takes.
@@ -120,19 +123,19 @@ func (e *estimate) waits(m Measurement) bool {
 
 // findOverheads fits the times in sends and receives of eager messages.
 func (e *estimate) findOverheads() (err error) {
-	if e.sendAt, e.send, err = e.overhead(SendCall); err != nil {
+	if e.sendAt, e.send, err = e.overhead(SendCall, e.eager); err != nil {
 		return err
 	}
-	e.recvAt, e.recv, err = e.overhead(RecvLate)
+	e.recvAt, e.recv, err = e.overhead(RecvLate, e.eager)
 	return err
 }
 
 // picosecond replaces the time 0 of a call: errors are relative.
 const picosecond = 1e-12
 
-// overhead fits the time in a call for eager messages. Calls that wait for bytes do not count: receives that take half
-// of the time of the message or more, as those of a message that starts once both ends have been posted.
-func (e *estimate) overhead(test string) (points []Point, segments []Segment, err error) {
+// overhead fits the time in a call for messages of at most a size. Calls that wait for bytes do not count: receives
+// that take half of the time of the message or more, as those of a message that starts once both ends have been posted.
+func (e *estimate) overhead(test string, most int64) (points []Point, segments []Segment, err error) {
 	var rows []Measurement
 	for _, m := range Only(e.tables, test) {
 		took := math.Inf(1)
@@ -141,21 +144,21 @@ func (e *estimate) overhead(test string) (points []Point, segments []Segment, er
 				took = min(took, t)
 			}
 		}
-		if m.Bytes <= e.eager && m.Seconds < took/2 {
+		if m.Bytes <= most && m.Seconds < took/2 {
 			m.Where = "" // a call does not depend on the path
 			rows = append(rows, m)
 		}
 	}
-	sizes, most := map[int64]bool{}, 0.0
+	sizes, longest := map[int64]bool{}, 0.0
 	for i, m := range rows {
 		sizes[m.Bytes] = true
-		most = max(most, m.Seconds)
+		longest = max(longest, m.Seconds)
 		rows[i].Seconds = max(m.Seconds, picosecond)
 	}
 	switch {
 	case len(sizes) < 2:
 		return nil, nil, nil
-	case most < picosecond:
+	case longest < picosecond:
 		return nil, []Segment{{To: math.MaxInt64, Start: []float64{0}}}, nil
 	}
 	points, _ = Points(rows)
@@ -196,7 +199,7 @@ func (e *estimate) decompose() {
 		}
 	}
 	if short > 0.01 {
-		e.file.remark("times in sends and receives exceed the times of messages by up to %.2g %%; L is 0 there",
+		e.file.Remark("times in sends and receives exceed the times of messages by up to %.2g %%; L is 0 there",
 			100*short)
 	}
 	e.handshake()
@@ -219,7 +222,7 @@ func (e *estimate) handshake() {
 	first := e.values[0].latency
 	for i, from := range e.from {
 		if from > e.eager && e.values[i].latency < 2.2*first {
-			e.file.remark("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before "+
+			e.file.Remark("a send above %d bytes waits for its receive, but the ping-pong shows no round trip before "+
 				"such a message, which the model would add; S is left unlimited", e.eager)
 			e.file.unset("S")
 			e.eager = math.MaxInt64
@@ -295,7 +298,7 @@ func (e *estimate) findGap() {
 	}
 	if at.Window == 0 {
 		e.file.set("g", Parameter{Value: 0, Low: 0, High: e.values[0].sendFixed + e.values[0].latency, Unit: "s"})
-		e.file.remark("g is not determined: the tables have no windows of messages at once; 0 is assumed")
+		e.file.Remark("g is not determined: the tables have no windows of messages at once; 0 is assumed")
 		return
 	}
 	i, _ := slices.BinarySearch(e.from, at.Bytes+1)
@@ -305,7 +308,7 @@ func (e *estimate) findGap() {
 	p := Parameter{Value: least - x*c.perByte, Low: least - x*c.perByte, High: least - x*c.perByte, Unit: "s"}
 	if least < 1.25*max(hidden, x*c.perByte) || p.Value <= 0 {
 		p = Parameter{Value: 0, Low: 0, High: max(least, 0), Unit: "s"}
-		e.file.remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed",
+		e.file.Remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed",
 			p.High)
 	}
 	e.file.set("g", p)
@@ -388,13 +391,13 @@ func (e *estimate) undetermined(p map[string]Parameter, c costs) {
 func (e *estimate) describe() {
 	switch {
 	case e.send == nil && e.recv == nil:
-		e.file.remark("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is " +
+		e.file.Remark("os, or and L are not determined apart: the tables have only their sum; os = or = 0 is " +
 			"assumed, and the intervals reach from 0 to the sum. send_call and recv_late separate them")
 	case e.send == nil:
-		e.file.remark("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
+		e.file.Remark("os and L are not determined apart: the tables have no times in sends (send_call); os = 0 is " +
 			"assumed")
 	case e.recv == nil:
-		e.file.remark("or and L are not determined apart: the tables have no times in late receives (recv_late) of " +
+		e.file.Remark("or and L are not determined apart: the tables have no times in late receives (recv_late) of " +
 			"eager messages; or = 0 is assumed")
 	}
 	low, high := math.Inf(1), 0.0
@@ -404,21 +407,21 @@ func (e *estimate) describe() {
 		}
 	}
 	if high > 1.05*low {
-		e.file.remark("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of "+
+		e.file.Remark("the latency depends on the path: the smallest message takes %.4g s to %.4g s; L is the mean of "+
 			"%d paths", low, high, len(e.paths))
 	}
-	e.residuals()
+	e.residuals(func(path int, bytes int64) float64 { return At(e.messages, path, bytes) })
 	e.sharing()
 }
 
 // residuals reports the errors of the model, with the latency of each path, by table.
-func (e *estimate) residuals() {
+func (e *estimate) residuals(predict func(path int, bytes int64) float64) {
 	for _, t := range e.tables {
 		r := Residual{Table: t.Name}
 		sum := 0.0
 		for _, m := range t.Rows {
 			if path := slices.Index(e.paths, m.Where); m.Test == PingPong {
-				err := math.Abs(At(e.messages, path, m.Bytes)/m.Seconds - 1)
+				err := math.Abs(predict(path, m.Bytes)/m.Seconds - 1)
 				sum += err
 				r.Largest = max(r.Largest, err)
 				r.Points++
@@ -436,8 +439,8 @@ func (e *estimate) sharing() {
 	worst, at := 1.1, Measurement{}
 	for _, t := range e.tables {
 		for _, m := range t.Rows {
-			senders := m.incast()
-			if m.Test == exchange || m.Test == allExchange {
+			senders := m.Incast()
+			if m.Test == Exchange || m.Test == AllExchange {
 				senders = 1
 			}
 			if senders == 0 {
@@ -454,7 +457,7 @@ func (e *estimate) sharing() {
 		}
 	}
 	if at.Test != "" {
-		e.file.remark("messages share links: %s of %d bytes between %s takes %.2f times what messages without "+
+		e.file.Remark("messages share links: %s of %d bytes between %s takes %.2f times what messages without "+
 			"contention take; the loggops backend has no contention inside the network, use flow or packet", at.Test,
 			at.Bytes, at.Where, worst)
 	}

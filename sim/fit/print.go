@@ -20,8 +20,8 @@ func (f *File) WriteTable(w io.Writer) error {
 		line("table", s.Name+": "+s.Tool)
 	}
 	for _, r := range f.Residuals {
-		line("residuals", fmt.Sprintf("%s: mean %.2g%%, largest %.2g%% of %d times", r.Table, 100*r.Mean, 100*r.Largest,
-			r.Points))
+		line("residuals", fmt.Sprintf("%s: mean %.2g%%, largest %.2g%% of %d times", r.Table+r.Test, 100*r.Mean,
+			100*r.Largest, r.Points))
 	}
 	for _, n := range f.Remarks {
 		line("remark", n)
@@ -100,6 +100,8 @@ func (p Parameter) text() string {
 		scale, unit = 1e6, "us"
 	case p.Unit == "s":
 		scale, unit = 1e9, "ns"
+	case p.Unit == "1":
+		unit = ""
 	case p.Unit == "s/B":
 		scale, unit = 1e9, "ns/B"
 	}

@@ -10,14 +10,14 @@ import (
 
 // Tests of tables. A table without a name of a test is a [PingPong].
 const (
-	PingPong = "pingpong"  // half of a round trip
-	SendCall = "send_call" // time in a blocking send whose receive is posted
-	SendLate = "send_late" // time in a blocking send whose receive is posted late
-	RecvLate = "recv_late" // time in a receive that is posted long after the send
-	Window   = "window"    // non-blocking messages at once, and an empty answer; see [Measurement.Window]
-
-	exchange    = "exchange"    // pairs send to each other
-	allExchange = "allexchange" // all pairs at once
+	PingPong    = "pingpong"    // half of a round trip
+	SendCall    = "send_call"   // time in a blocking send whose receive is posted
+	IsendCall   = "isend_call"  // time in a non-blocking send
+	SendLate    = "send_late"   // time in a blocking send whose receive is posted late
+	RecvLate    = "recv_late"   // time in a receive that is posted long after the send
+	Window      = "window"      // non-blocking messages at once, and an empty answer; see [Measurement.Window]
+	Exchange    = "exchange"    // a pair sends to each other
+	AllExchange = "allexchange" // all pairs at once
 )
 
 // Measurement is one measured time.
@@ -34,16 +34,16 @@ type Measurement struct {
 // Used reports whether [LogGOPS] uses measurements of the test.
 func (m Measurement) Used() bool {
 	switch m.Test {
-	case PingPong, SendCall, SendLate, RecvLate, exchange, allExchange:
+	case PingPong, SendCall, IsendCall, SendLate, RecvLate, Exchange, AllExchange:
 		return true
 	case Window:
 		return m.Window > 1
 	}
-	return m.incast() > 0
+	return m.Incast() > 0
 }
 
-// incast returns the number of senders of a test such as incast4, else 0.
-func (m Measurement) incast() int {
+// Incast returns the number of senders of a test such as incast4, else 0.
+func (m Measurement) Incast() int {
 	number, ok := strings.CutPrefix(m.Test, "incast")
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil {

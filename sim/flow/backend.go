@@ -19,6 +19,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/fit"
 	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -45,6 +46,7 @@ type backend struct {
 	model     model
 	fixed     fixed
 	acks      float64
+	fitted    *fit.File // parameters of a file; nil: none
 
 	overhead   dag.Time
 	rendezvous int64
@@ -104,6 +106,7 @@ func (b *backend) Params() param.Set {
 			Synonym(balanceSpray, "packet-spray", "packet-spraying", "per-packet"),
 		param.Int(&b.entropy, "entropy", "entropy values per flow, whose hashes select the paths of sprayed flows; "+
 			"0: equal parts on all paths").Range(0, 1<<16).Sweep(),
+		param.Func("file", "params", "parameter file that --fit wrote", b.setParams),
 		param.Func("name", "flow-model", "sharing of links: fair (max-min), or cm02, lv08 or smpi as in SimGrid",
 			b.setModel).Default(b.modelName).Among(names...).Alias("network/model"),
 		param.Float(&b.model.latencyFactor, "latency-factor",
@@ -144,7 +147,8 @@ func (b *backend) Params() param.Set {
 		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32))
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance",
 		"entropy")
-	set.Under("Flows", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma", "cross-traffic", "ack-share")
+	set.Under("Flows", "params", "flow-model", "latency-factor", "bandwidth-factor", "weight-s", "tcp-gamma",
+		"cross-traffic", "ack-share")
 	set.Under("Messages", "o", "g", "S")
 	set.Under("Protocol of SMPI", smpiNames...)
 	set.Under("Output", "measure-from", "measure-until", "sample", "samples", "flows", "ports", "max-flows")
@@ -195,6 +199,9 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	}
 	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
+	}
+	if text := b.otherNetwork(); text != "" {
+		env.Warnf("%s", text)
 	}
 	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.Check())
 	if err == nil && env.IsGiven("ack-share") && !b.model.crossTraffic {

@@ -154,7 +154,7 @@ func (c *coupling) depart(a *sim.Actor, m uint32, t uint64) {
 // bytes returns the number of bytes that travel for a message.
 func (c *coupling) bytes(op *sim.Op) uint64 {
 	if c.smpi != nil {
-		return op.Size + envelope
+		return op.Size + uint64(c.smpi.envelope)
 	}
 	return op.Size
 }

@@ -24,8 +24,8 @@ const (
 	protocolSMPI   = "smpi"
 )
 
-// envelope is the number of bytes that SMPI adds to each message.
-const envelope = 16
+// defaultEnvelope is the number of bytes that SMPI adds to each message.
+const defaultEnvelope = 16
 
 // smpi is the configuration of the protocol of SMPI.
 type smpi struct {
@@ -35,10 +35,13 @@ type smpi struct {
 
 	send, nonBlocking, receive overheads
 	asyncSmall, detached       int64 // messages of fewer bytes start at once, and their sends end at once
+	envelope                   int64 // bytes that travel with each message
 }
 
 // defaultSMPI returns the defaults of SimGrid 3.32.
-func defaultSMPI() smpi { return smpi{protocol: protocolStrict, detached: 65536} }
+func defaultSMPI() smpi {
+	return smpi{protocol: protocolStrict, detached: 65536, envelope: defaultEnvelope}
+}
 
 // overheads is the time of the processor by size: the entry with the largest from below the size applies, or the first.
 type overheads []overhead
@@ -175,8 +178,8 @@ func (b *backend) setBandwidths(text string) error {
 }
 
 // smpiNames are the parameters of the protocol.
-var smpiNames = []string{"protocol", "smpi-options", "os", "ois", "or", "async-small", "detached", "lat-factors",
-	"bw-factors"}
+var smpiNames = []string{"protocol", "smpi-options", "os", "ois", "or", "async-small", "detached", "envelope",
+	"lat-factors", "bw-factors"}
 
 // smpiParams returns the parameters of the protocol. The names of SimGrid are aliases.
 func (b *backend) smpiParams() param.Set {
@@ -184,7 +187,8 @@ func (b *backend) smpiParams() param.Set {
 	given := func() error { s.given = true; return nil }
 	return param.Set{
 		param.Choice(&s.protocol, "protocol", "rules of messages: strict (--o and --S), or smpi, which an option "+
-			"--smpi-options, --os, --ois, --or, --async-small or --detached selects", protocolStrict, protocolSMPI),
+			"--smpi-options, --os, --ois, --or, --async-small, --detached or --envelope selects", protocolStrict,
+			protocolSMPI),
 		param.File(&s.file, "smpi-options", "options of smpirun, one per line, such as --cfg=smpi/os:0:1e-6:0; they "+
 			"select the protocol smpi, and --flow-model smpi unless it is given"),
 		param.Func("table", "os", "processor time of a blocking send by size: FROM:SECONDS:SECONDS_PER_BYTE;... "+
@@ -199,6 +203,7 @@ func (b *backend) smpiParams() param.Set {
 		param.Size(&s.detached, "detached", "sends of fewer bytes end after their overhead "+
 			"(SimGrid: smpi/send-is-detached-thresh)").Check(given).
 			Alias("send-is-detached-thresh", "smpi/send-is-detached-thresh").Sweep(),
+		param.Size(&s.envelope, "envelope", "bytes that travel with each message, 1 or more").Check(given).Sweep(),
 		param.Func("table", "lat-factors", "latency factors by size, in any protocol: FROM:FACTOR;... "+
 			"(SimGrid: smpi/lat-factor)", b.setLatencies).Default(byModel).Alias("lat-factor", "smpi/lat-factor"),
 		param.Func("table", "bw-factors", "bandwidth factors by size, in any protocol: FROM:FACTOR;... "+
@@ -217,6 +222,8 @@ func (s *smpi) check(b *backend, env *sim.Env) error {
 	switch {
 	case min(s.asyncSmall, s.detached) < 0:
 		return errors.New("expected thresholds of at least 0, found a negative one")
+	case s.envelope < 1 || s.envelope > largestFrom:
+		return param.Errorf("envelope", "expected 1 byte to 4 EiB, found %d bytes", s.envelope)
 	case s.on() && s.protocol == protocolStrict && env.IsGiven("protocol"):
 		return param.Errorf("protocol", "expected smpi with options of SMPI, found strict")
 	}
@@ -308,6 +315,7 @@ func (s *smpi) values() sim.Values {
 		{Name: "protocol", Value: protocolSMPI}, {Name: "os", Value: s.send.String()},
 		{Name: "ois", Value: s.nonBlocking.String()}, {Name: "or", Value: s.receive.String()},
 		{Name: "async_small_bytes", Value: s.asyncSmall}, {Name: "detached_bytes", Value: s.detached},
+		{Name: "envelope_bytes", Value: s.envelope},
 	}
 }
 

@@ -53,7 +53,7 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 	kinds := reg.kinds
 	cmd, o := buildCommand(p, kinds)
 	p.AddCatalog(cmd, "backends", "list the simulation backends", func() []cli.Entry { return entries(kinds) })
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, o.listings[i])
 		}
@@ -63,12 +63,13 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if o.fitting.wanted {
 			return o.fit(p, args)
 		}
-		if o.fitting.file != "" {
-			return cli.Usagef("--fit-out needs --fit")
+		if err := o.fitting.checkUnused(cmd.Flags()); err != nil {
+			return err
 		}
 		if len(o.fromResults) > 0 {
 			return o.drawKept(p, args)
 		}
+		o.applyFitted(p)
 		kind, err := runs.KindOf(kinds, o.Backend)
 		if err == nil {
 			err = o.CheckOwners(kind)

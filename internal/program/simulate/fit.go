@@ -2,6 +2,9 @@ package simulate
 
 import (
 	"io"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,29 +21,46 @@ import (
 type fitFlags struct {
 	wanted bool
 	file   string // of parameters
+	on     string // backend
 }
 
-const fitPage = `--fit estimates the parameters of the loggops backend, model strict, from tables of micro-benchmarks:
+const fitPage = `--fit estimates the parameters of the loggops backend, model strict, from tables of micro-benchmarks,
+or those of flow on a network:
 
   simulate --fit --fit-out machine.json pingpong.csv osu_latency.txt
+  simulate --fit --fit-backend flow --topology cluster.xml --fit-out machine.json tables.csv
   simulate --params machine.json trace.parquet
 
 Tables are CSV with a header (bytes or size, and a time or rate with its unit, such as seconds, us or MB/s; optionally
 test, where and ranks), or the output of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge. A table without a test
-is a ping-pong, half of a round trip. Other tests separate the parameters: send_call (time in the call), recv_late
-(time in a receive long after its message), send_late (time in a send whose receive is late) and windowN (N messages at
-once).
+is a ping-pong, half of a round trip. Other tests separate the parameters: send_call and isend_call (time in the call),
+recv_late (time in a receive long after its message), send_late (time in a send whose receive is late), windowN (N
+messages at once), exchange, allexchange and incastK (messages that share links).
 
-The result has segments of message size with L, G, o and O, each with its 95 % interval, the residuals, and what the
-tables do not determine. Times of collectives, with their number of ranks, identify algorithms for --collective. --json
-prints the parameter file; --seed selects the draws of the intervals.`
+The result has segments of message size with L, G, o and O, or with os, ois, or and factors of latency and bandwidth,
+each with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their
+number of ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend
+and --collective set them. --json prints the parameter file; --seed selects the draws of the intervals.`
 
 // register adds the flags. All flags before have a heading or topic.
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
-	flags.BoolVar(&f.wanted, "fit", false, "estimate parameters of loggops from tables of measured times")
+	flags.BoolVar(&f.wanted, "fit", false, "estimate parameters of a backend from tables of measured times")
+	flags.StringVar(&f.on, "fit-backend", calibrate.Backends[0], "`backend` whose parameters --fit estimates: "+
+		"loggops, or flow on a --topology")
+	cli.CompleteWith(cmd, "fit-backend", calibrate.Backends)
 	cli.OutputVar(flags, &f.file, "fit-out", "write the parameters to `FILE`, for --params")
 	manual.Topic(cmd, manual.Group{Owner: "fit", Title: "parameters from measured times", Page: fitPage,
 		File: "docs/reference/fit.md"})
+}
+
+// checkUnused returns an error if flags of --fit are set without it.
+func (f *fitFlags) checkUnused(flags *pflag.FlagSet) error {
+	for _, name := range []string{"fit-out", "fit-backend"} {
+		if flags.Changed(name) {
+			return cli.Usagef("--%s needs --fit", name)
+		}
+	}
+	return nil
 }
 
 // fit estimates parameters from the tables.
@@ -48,7 +68,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 	if len(args) == 0 {
 		return cli.Usagef("--fit needs tables of measured times: name files, or - for standard input")
 	}
-	if err := o.checkKept("fit", "fit-out", "json", "seed"); err != nil {
+	if err := o.checkFit(); err != nil {
 		return err
 	}
 	names, err := p.InputNames(args)
@@ -68,7 +88,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		tables = append(tables, table)
 	}
 	estimate, err := calibrate.Estimate(p.Context(), tables, calibrate.Options{Seed: uint64(seed), Threads: o.Threads,
-		Version: p.Version})
+		Backend: o.fitting.on, Topology: o.Own.Text("topology"), Version: p.Version})
 	if err != nil {
 		return err
 	}
@@ -82,6 +102,60 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		print = estimate.Write
 	}
 	return write(p, "", print)
+}
+
+// applyFitted applies what a parameter file has beside the parameters, unless flags set it: the backend, and the
+// algorithms of collectives.
+func (o *options) applyFitted(p *cli.Program) {
+	name := o.Own.Text("params")
+	if !strings.ContainsAny(name, "./") {
+		return // none, or a preset
+	}
+	f := readFitted(name)
+	if f == nil {
+		return // the backend reports the error
+	}
+	if !o.Flags.Changed("backend") && slices.Contains(calibrate.Backends, f.Backend) && f.Backend != o.Backend {
+		o.Backend = f.Backend
+		p.Info("%s: parameters of the backend %s", name, f.Backend)
+	}
+	if !o.Flags.Changed("collective") && f.Backend == o.Backend && f.Collective != "" {
+		o.Collective = f.Collective
+		p.Info("%s: --collective '%s'", name, f.Collective)
+	}
+}
+
+// readFitted reads a parameter file; nil if it is none.
+func readFitted(name string) *fit.File {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, fit.MaxFile+1))
+	if err != nil {
+		return nil
+	}
+	f, err := fit.Parse(data)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// checkFit checks the flags of --fit.
+func (o *options) checkFit() error {
+	if !slices.Contains(calibrate.Backends, o.fitting.on) {
+		return cli.Usagef("--fit-backend: expected %s, found %q", strings.Join(calibrate.Backends, " or "),
+			o.fitting.on)
+	}
+	used := []string{"fit-backend", "fit-out", "json", "seed", "threads"}
+	if o.fitting.on == "flow" {
+		if used = append(used, "topology"); o.Own.Text("topology") == "" {
+			return cli.Usagef("--fit-backend flow needs the --topology of the machine, a network or a platform file")
+		}
+	}
+	return o.checkKept("fit", used...)
 }
 
 func readTable(p *cli.Program, name string) (*fit.Table, error) {

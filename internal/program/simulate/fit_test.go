@@ -84,7 +84,7 @@ func TestFitErrors(t *testing.T) {
 		{"--fit-out x ring.parquet", "--fit-out needs --fit", 2},
 		{"--fit --L 1us bad.csv", "--L has no effect", 2},
 		{"--fit bad.csv", `bad.csv:1: the column "time" has no unit`, 1},
-		{"--params ./other.json ring.parquet", `expected parameters of backend loggops, model strict, found backend "flow"`, 2},
+		{"--backend loggops --params ./other.json ring.parquet", `expected parameters of backend loggops, model strict, found backend "flow"`, 2},
 		{"--params ./unknown.json ring.parquet", `unknown field "mode"`, 2},
 		{"--params ./gap.json ring.parquet", "segment 2: expected ranges of sizes that begin at 0 and follow each other", 2},
 		{"--params ./unit.json ring.parquet", `segment 1: "L" is 1 s/B, expected`, 2},

@@ -1,0 +1,150 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/backends"
+	"github.com/tracedag/tracedag/sim/fit"
+	"github.com/tracedag/tracedag/sim/flow"
+)
+
+// estimateFlow estimates the parameters of flow on a network: those of single messages from ping-pongs and calls, then
+// those that messages show that share links, by simulations.
+func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
+	route, _, err := flow.Routes(ctx, o.Topology)
+	if err != nil {
+		return nil, nil, err
+	}
+	fo := fit.FlowOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology, Models: flow.Factors(),
+		Route: func(where string) (fit.Route, error) {
+			from, to, err := ends(where)
+			if err != nil {
+				return fit.Route{}, err
+			}
+			return roundTrip(route, from, to)
+		}}
+	var rows []fit.Measurement
+	for _, t := range tables {
+		for _, m := range t.Rows {
+			if isShared(m) {
+				rows = append(rows, m)
+			}
+		}
+	}
+	rough := fo
+	rough.Draws = 1
+	e, decided, err := envelope(ctx, rows, o.Threads, func(bytes int64) (*fit.File, error) {
+		rough.Envelope = bytes
+		return fit.Flow(tables, rough)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	fo.Envelope = int64(e.Value)
+	f, err := fit.Flow(tables, fo)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Parameters["envelope"] = e
+	if !decided {
+		f.Remark("envelope is not determined: the tables have no windows of small messages (window16); %d bytes are "+
+			"assumed", fo.Envelope)
+	}
+	tuning := tuner{ctx, o.Threads, f}
+	if err := tuning.sharing(rows, weights(f.Model, fo.Models)); err != nil {
+		return nil, nil, err
+	}
+	if err := tuning.residuals(rows); err != nil {
+		return nil, nil, err
+	}
+	time, err := replayFlow(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, time, nil
+}
+
+// standardEnvelope is the number of bytes that travel with each message unless tables show others.
+const standardEnvelope = 16
+
+// weights returns the weights of links that models have, that of the model first.
+func weights(model string, models []fit.Factors) (all []float64) {
+	for _, m := range models {
+		if m.Model == model {
+			all = append(all, m.WeightS)
+		}
+	}
+	for _, m := range models {
+		if !slices.Contains(all, m.WeightS) {
+			all = append(all, m.WeightS)
+		}
+	}
+	return all
+}
+
+// roundTrip returns the mean of both directions: ping-pongs are half of round trips, and routes need not be symmetric.
+func roundTrip(route func(from, to int) (fit.Route, error), from, to int) (fit.Route, error) {
+	there, err := route(from, to)
+	if err != nil {
+		return there, err
+	}
+	back, err := route(to, from)
+	if err != nil {
+		return back, err
+	}
+	return fit.Route{Latency: (there.Latency + back.Latency) / 2, Rate: 2 / (1/there.Rate + 1/back.Rate)}, nil
+}
+
+// ends returns the ranks that a table names, such as 0-15. Without a name they are 0 and 1.
+func ends(where string) (from, to int, err error) {
+	if where == "" {
+		return 0, 1, nil
+	}
+	a, b, _ := strings.Cut(where, "-")
+	from, err = strconv.Atoi(strings.TrimSpace(a))
+	if err == nil {
+		to, err = strconv.Atoi(strings.TrimSpace(b))
+	}
+	if err != nil || from == to {
+		return 0, 0, fmt.Errorf("expected two ranks such as 0-15 as the place of a measurement, found %q", where)
+	}
+	return from, to, nil
+}
+
+// replayFlow returns the times of ranks on the flow backend with the parameters of a file.
+func replayFlow(f *fit.File) (replayer, error) {
+	settings, err := flow.Settings(f)
+	if err != nil {
+		return nil, err
+	}
+	texts := []string{"topology=" + f.Topology}
+	for _, s := range settings {
+		texts = append(texts, s[0]+"="+s[1])
+	}
+	return func(ctx context.Context, t *dag.Trace, marks [][]int) (at [][]float64, end []float64, err error) {
+		c := &clock{marks: marks}
+		result, err := backends.Run(t, flow.Backend.Name, backends.Set(texts...),
+			backends.Options(sim.RunOptions{Context: ctx, Timeline: c}))
+		if err != nil {
+			return nil, nil, err
+		}
+		if !result.Complete {
+			return nil, nil, fmt.Errorf("expected a trace that ends, found one that waits")
+		}
+		return c.at, seconds(result.Finish), nil
+	}, nil
+}
+
+func seconds(clocks []sim.Clock) []float64 {
+	all := make([]float64, len(clocks))
+	for i, c := range clocks {
+		all[i] = float64(c.Ticks) * float64(c.Unit) / float64(dag.Second)
+	}
+	return all
+}

@@ -1,0 +1,216 @@
+package calibrate
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/sim/fit"
+)
+
+// predictor predicts times of collectives. The time is the longest of all ranks, from the end of a barrier, as
+// benchmarks measure it. Ranks leave a barrier at different times, which depend on what the benchmark did before, and
+// eager messages keep such differences through many collectives. So it follows the measurements in their order, and
+// predicts each for several pasts.
+type predictor struct {
+	threads   int
+	time      replayer
+	table     string               // of the algorithms of all collectives; empty: the default
+	explained map[dag.Subkind]bool // collectives whose algorithms are those of the table
+	known     map[member]string    // algorithms that replace those of the table
+	now       map[int]past         // by number of ranks: before the next measurement
+	incasts   []fit.Measurement    // that tables have before collectives
+	used      int                  // past that explained the last measurement
+}
+
+// member is a collective on a number of ranks.
+type member struct {
+	kind  dag.Subkind
+	ranks int
+}
+
+// Pasts of a measurement that follows others: with an allreduce of the time behind each, without, or none of them.
+const (
+	reduced = iota
+	plain
+	fresh
+	pasts // number of pasts
+)
+
+// past is how far each rank is ahead of the first one when a measurement begins, in seconds; nil: all begin together.
+type past []float64
+
+// lateness is the time in seconds by which a rank comes late: longer than a barrier.
+const lateness = 0.01
+
+// start returns the past of the first collective: that of the last incast or, without one, rank 0 comes late, as after
+// other tests whose root it is.
+func (p *predictor) start(ctx context.Context, g *group) (past, error) {
+	var last fit.Measurement
+	for _, m := range p.incasts {
+		if n := m.Incast(); n < g.ranks && (n > last.Incast() || n == last.Incast() && m.Bytes > last.Bytes) {
+			last = m
+		}
+	}
+	if last.Incast() == 0 {
+		from := make(past, g.ranks)
+		from[0] = lateness
+		return from, nil
+	}
+	choice, err := p.choice(g, "")
+	if err != nil {
+		return nil, err
+	}
+	s := newScene(g.ranks)
+	s.collective(dag.Barrier, 0)
+	s.incast(last.Incast(), last.Bytes)
+	_, end, err := s.run(ctx, choice, p.time)
+	return ahead(end), err
+}
+
+// ahead returns how far each rank is ahead of the first one.
+func ahead(end []float64) past {
+	if len(end) == 0 {
+		return nil
+	}
+	first := slices.Min(end)
+	for r := range end {
+		end[r] -= first
+	}
+	return end
+}
+
+// certain is the error up to which a past is taken for the real one.
+const certain = 0.01
+
+// follow predicts the measurements of a group with each algorithm, in the order of sizes, and selects the best of each.
+// An algorithm "" is that of the table. It drops the measurements whose times no algorithm predicts, such as those of
+// sizes beyond the limits of traces.
+func (p *predictor) follow(ctx context.Context, g *group, algorithms []string) error {
+	slices.SortStableFunc(g.rows, func(a, b fit.Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	g.algorithms, g.errors, g.best, g.unpredicted = algorithms, nil, nil, 0
+	var kept []fit.Measurement
+	if p.now[g.ranks] == nil {
+		from, err := p.start(ctx, g)
+		if err != nil {
+			return err
+		}
+		p.now[g.ranks] = from
+	}
+	for _, m := range g.rows {
+		row, ends, err := p.row(ctx, g, m, algorithms)
+		if err != nil {
+			return err
+		}
+		b := smallest(row, -1)
+		if a := slices.Index(algorithms, p.ofTable(g, m)); p.explained[g.kind] && a >= 0 &&
+			math.Abs(row[a]) <= math.Abs(row[b])+tableWorst {
+			b = a
+		}
+		if math.IsInf(row[b], 0) {
+			g.unpredicted++
+			continue
+		}
+		kept, g.errors, g.best = append(kept, m), append(g.errors, row), append(g.best, b)
+		p.now[g.ranks] = ends[b]
+	}
+	g.rows = kept
+	if p.explained[g.kind] {
+		return nil
+	}
+	// A neighbor's algorithm that is as good keeps ranges whole.
+	for i := 1; i < len(g.rows); i++ {
+		g.join(i, g.best[i-1])
+	}
+	for i := len(g.rows) - 2; i >= 0; i-- {
+		g.join(i, g.best[i+1])
+	}
+	return nil
+}
+
+// ofTable returns the algorithm of the table for a measurement.
+func (p *predictor) ofTable(g *group, m fit.Measurement) string {
+	c, err := collective.ParseChoice(p.table)
+	if err != nil {
+		return ""
+	}
+	return c.Selected(g.kind, g.largest(m.Bytes), g.ranks)
+}
+
+// row returns the relative errors of the algorithms for a measurement, and how far each rank is ahead behind it: of the
+// past that explained the last measurement or, if no algorithm explains this one then, of another past that does.
+func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms []string) (errors []float64,
+	ends []past, err error) {
+	for i := range pasts {
+		which := (p.used + i) % pasts
+		tried, after := make([]float64, len(algorithms)), make([]past, len(algorithms))
+		err := par.EachOn(p.threads, len(algorithms), func(a int) error {
+			seconds, end, err := p.predict(ctx, g, m.Bytes, which, algorithms[a])
+			if tried[a], after[a] = seconds/m.Seconds-1, end; err != nil {
+				tried[a] = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		explains := math.Abs(tried[smallest(tried, -1)]) <= certain
+		if i == 0 || explains {
+			errors, ends = tried, after
+		}
+		if explains {
+			p.used = which
+			break
+		}
+	}
+	return errors, ends, nil
+}
+
+// choice returns the algorithms of a trace that measures a collective.
+func (p *predictor) choice(g *group, algorithm string) (collective.Choice, error) {
+	text := p.table
+	if algorithm != "" {
+		text += ";" + g.kind.String() + "=" + algorithm
+	}
+	for _, k := range []dag.Subkind{dag.Barrier, dag.Allreduce} {
+		if known := p.known[member{k, g.ranks}]; known != "" && k != g.kind {
+			text += ";" + k.String() + "=" + known
+		}
+	}
+	return collective.ParseChoice(text)
+}
+
+// predict returns the longest time of a rank in a collective after a past and a barrier, and how far each rank is ahead
+// of the first one behind it and, in the past reduced, an allreduce of the time.
+func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which int, algorithm string) (longest float64,
+	after past, err error) {
+	choice, err := p.choice(g, algorithm)
+	if err != nil {
+		return 0, nil, err
+	}
+	s := newScene(g.ranks)
+	if which != fresh {
+		for r, seconds := range p.now[g.ranks] {
+			s.add(r, dag.Op{Kind: dag.Calc, Duration: dag.Time(math.Round(seconds * float64(dag.Second)))})
+		}
+	}
+	s.collective(dag.Barrier, 0)
+	s.mark()
+	s.collective(g.kind, g.size(bytes))
+	s.mark()
+	if which == reduced {
+		s.collective(dag.Allreduce, 8)
+	}
+	at, end, err := s.run(ctx, choice, p.time)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, t := range at {
+		longest = max(longest, t[1]-t[0])
+	}
+	return longest, ahead(end), nil
+}

@@ -1,0 +1,255 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/sim/fit"
+)
+
+// measured are the measurements of a collective on all numbers of ranks.
+type measured struct {
+	kind   dag.Subkind
+	groups []*group
+}
+
+// add adds a group to the measurements of its collective.
+func add(kinds []*measured, g *group) []*measured {
+	i := slices.IndexFunc(kinds, func(m *measured) bool { return m.kind == g.kind })
+	if i < 0 {
+		i = len(kinds)
+		kinds = append(kinds, &measured{kind: g.kind})
+	}
+	kinds[i].groups = append(kinds[i].groups, g)
+	return kinds
+}
+
+// table is a table of algorithms.
+type table struct {
+	name   string
+	choice collective.Choice
+}
+
+// tables returns the tables of algorithms, the default first.
+func tables() (all []table) {
+	for _, name := range collective.Tables() {
+		c, err := collective.ParseChoice(name)
+		if err != nil {
+			panic(err) // names are those of the tables
+		}
+		all = append(all, table{name, c})
+	}
+	return all
+}
+
+// Errors up to which a table explains the measurements of a collective: their mean, and each one but a tenth, since the
+// first call of a communicator may set it up.
+const (
+	tableMean  = 0.03
+	tableWorst = 0.1
+	tableLeast = 3 // number of collectives that a table has to explain
+)
+
+// findTable finds the table that explains most collectives, more than half of them, if there is one.
+func (f *identified) findTable(ctx context.Context, groups []*group, with predictor) error {
+	most, least := 0, math.Inf(1)
+	for _, t := range tables() {
+		p := with
+		p.table, p.now, p.threads = t.name, map[int]past{}, 1
+		var kinds []*measured
+		for _, g := range groups {
+			own := *g
+			own.rows = slices.Clone(g.rows)
+			if err := p.follow(ctx, &own, []string{""}); err != nil {
+				return err
+			}
+			kinds = add(kinds, &own)
+		}
+		explained, sum := map[dag.Subkind]bool{}, 0.0
+		for _, m := range kinds {
+			q := m.judge(func(*group, int) string { return "" })
+			if q.explains() {
+				explained[m.kind] = true
+			}
+			sum += min(q.mean, 1)
+		}
+		if n := len(explained); n >= tableLeast && 2*n > len(kinds) && (n > most || n == most && sum < least-1e-9) {
+			f.table, f.explained, most, least = t.name, explained, n, sum
+		}
+	}
+	return nil
+}
+
+// findKnown finds the algorithm of small barriers or allreduces.
+func (p *predictor) findKnown(ctx context.Context, g group) error {
+	if g.rows = slices.Clone(g.rows); len(g.rows) > 1 {
+		g.rows = g.rows[:1]
+	}
+	own := *p
+	own.now = map[int]past{}
+	if err := own.follow(ctx, &g, g.candidates()); err != nil || len(g.best) == 0 {
+		return err
+	}
+	p.known[member{g.kind, g.ranks}] = g.algorithms[g.best[0]]
+	return nil
+}
+
+// quality is the errors of a rule, in absolute values.
+type quality struct {
+	mean   float64
+	worst  float64 // but for a tenth of the measurements
+	excess float64 // largest one over the best algorithm
+}
+
+func (q quality) explains() bool { return q.mean <= tableMean && q.worst <= tableWorst }
+
+// judge returns the quality of a rule, which names an algorithm for each measurement of a group.
+func (m *measured) judge(rule func(g *group, row int) string) (q quality) {
+	var all []float64
+	for _, g := range m.groups {
+		for i := range g.rows {
+			a := slices.Index(g.algorithms, rule(g, i))
+			e := math.Inf(1)
+			if a >= 0 {
+				e = math.Abs(g.errors[i][a])
+			}
+			all = append(all, e)
+			q.excess = max(q.excess, e-math.Abs(g.errors[i][g.best[i]]))
+		}
+	}
+	if len(all) == 0 {
+		return q
+	}
+	slices.Sort(all)
+	all = all[:len(all)-len(all)/10]
+	for _, e := range all {
+		q.mean += e / float64(len(all))
+	}
+	q.worst = all[len(all)-1]
+	return q
+}
+
+// asGood reports whether a rule is about as good as the best algorithm of each measurement.
+func (m *measured) asGood(q quality) bool {
+	best := m.judge(func(g *group, i int) string { return g.algorithms[g.best[i]] })
+	return q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst
+}
+
+// explain sets the expression: the table that explains most collectives, if there is one, and rules for others.
+func (f *identified) explain(kinds []*measured) {
+	var entries []string
+	base := slices.IndexFunc(tables(), func(t table) bool { return t.name == f.table })
+	if base > 0 {
+		entries = append(entries, f.table) // the default needs no name
+	}
+	for _, m := range kinds {
+		if f.explained[m.kind] {
+			continue
+		}
+		rules := m.rules()
+		if len(rules) == 0 {
+			continue
+		}
+		entries = append(entries, m.kind.String()+"="+strings.Join(rules, ","))
+		if base > 0 {
+			continue // the table has rules of related collectives
+		}
+		if v, is := vectors[m.kind]; is && len(rules) == 1 && !strings.Contains(rules[0], ":") &&
+			slices.Contains(collective.AlgorithmNames(v), rules[0]) {
+			entries = append(entries, v.String()+"="+rules[0])
+		}
+	}
+	if base >= 0 {
+		f.remarks = append(f.remarks, fmt.Sprintf("the algorithms of %d of %d collectives are those of the table %s; "+
+			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds), f.table))
+	}
+	f.expression = strings.Join(entries, ";")
+}
+
+// vectors are the collectives of different sizes per rank, which benchmarks rarely measure.
+var vectors = map[dag.Subkind]dag.Subkind{dag.Allgather: dag.Allgatherv, dag.Alltoall: dag.Alltoallv,
+	dag.Gather: dag.Gatherv, dag.Scatter: dag.Scatterv}
+
+// rules returns the rules of a collective: one algorithm for all sizes and ranks if it explains the measurements, or
+// else the best ones by range.
+func (m *measured) rules() []string {
+	single, least := "", math.Inf(1)
+	for _, a := range m.groups[0].algorithms {
+		q := m.judge(func(*group, int) string { return a })
+		if m.asGood(q) && q.mean < least {
+			single, least = a, q.mean
+		}
+	}
+	if single != "" {
+		return []string{single}
+	}
+	var choices []fit.Choice
+	for _, g := range m.groups {
+		choices = append(choices, g.choices()...)
+	}
+	return rules(choices)
+}
+
+// rules returns the rules of the choices of a collective. Choices of several numbers of ranks have conditions on it:
+// each has the ranks up to the middle to its neighbors.
+func rules(choices []fit.Choice) (rules []string) {
+	var ranks []int
+	for _, c := range choices {
+		ranks = append(ranks, c.Ranks)
+	}
+	slices.Sort(ranks)
+	ranks = slices.Compact(ranks)
+	for i, c := range choices {
+		last := i+1 == len(choices) || choices[i+1].Ranks != c.Ranks
+		if c.None || !last && !choices[i+1].None && choices[i+1].Algorithm == c.Algorithm {
+			continue // the next rule has these sizes, too
+		}
+		var conditions []string
+		for first := i; first > 0 && choices[first-1].Ranks == c.Ranks; first-- {
+			if before := choices[first-1]; before.None {
+				conditions = append(conditions, fmt.Sprintf("%s>=%d", amount(c.Collective),
+					fit.Cut(before.To, choices[first].From)))
+				break
+			}
+		}
+		if !last {
+			conditions = append(conditions, fmt.Sprintf("%s<%d", amount(c.Collective), fit.Cut(c.To,
+				choices[i+1].From)))
+		}
+		switch at := slices.Index(ranks, c.Ranks); {
+		case len(ranks) == 1:
+		case at == 0:
+			conditions = append(conditions, fmt.Sprintf("ranks<%d", between(c.Ranks, ranks[1])))
+		case at == len(ranks)-1:
+			conditions = append(conditions, fmt.Sprintf("ranks>=%d", between(ranks[at-1], c.Ranks)))
+		default:
+			conditions = append(conditions, fmt.Sprintf("ranks>=%d", between(ranks[at-1], c.Ranks)),
+				fmt.Sprintf("ranks<%d", between(c.Ranks, ranks[at+1])))
+		}
+		rule := c.Algorithm
+		if len(conditions) > 0 {
+			rule += ":" + strings.Join(conditions, "&")
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// between returns the first number of ranks that belongs to the larger one: their geometric mean.
+func between(low, high int) int {
+	return int(math.Ceil(math.Sqrt(float64(low) * float64(high))))
+}
+
+// amount returns the size of a condition that tables count: a block, or all that a member contributes or receives.
+func amount(kind string) string {
+	switch kind {
+	case dag.Allgather.String(), dag.Alltoall.String(), dag.Gather.String(), dag.Scatter.String():
+		return "block"
+	}
+	return "size"
+}

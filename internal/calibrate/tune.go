@@ -1,0 +1,179 @@
+package calibrate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/tracedag/tracedag/sim/fit"
+)
+
+// distinct is the share of the error by which a parameter of messages at once has to improve on another one.
+const distinct = 0.02
+
+// tuner estimates parameters that only several messages at once show, by simulations of the tests that have them.
+type tuner struct {
+	ctx     context.Context
+	threads int
+	file    *fit.File
+}
+
+// error returns the mean error of the predictions with a parameter, each counted up to 20 %.
+func (t *tuner) error(rows []fit.Measurement, name string, p fit.Parameter) (mean float64, err error) {
+	before, had := t.file.Parameters[name]
+	t.file.Parameters[name] = p
+	defer func() {
+		if t.file.Parameters[name] = before; !had {
+			delete(t.file.Parameters, name)
+		}
+	}()
+	errs, err := errorsOf(t.ctx, rows, t.threads, t.file)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, e := range errs {
+		if e == e {
+			mean += min(math.Abs(e), 0.2)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return mean / float64(n), nil
+}
+
+// decide selects the value with the smallest error, the first of those that do not differ. It reports whether the
+// measurements tell them apart, and the range of values that are about as good.
+func (t *tuner) decide(rows []fit.Measurement, name, unit string, values ...float64) (p fit.Parameter, decided bool,
+	err error) {
+	errs := make([]float64, len(values))
+	for i, v := range values {
+		if errs[i], err = t.error(rows, name, fit.Parameter{Value: v, Unit: unit}); err != nil {
+			return p, false, err
+		}
+	}
+	best := slices.Index(errs, slices.Min(errs))
+	same := func(i int) bool { return errs[i] <= errs[best]*(1+distinct)+1e-4 }
+	if same(0) {
+		best = 0
+	}
+	p = fit.Parameter{Value: values[best], Low: values[best], High: values[best], Unit: unit}
+	for i, v := range values {
+		if same(i) {
+			p.Low, p.High = min(p.Low, v), max(p.High, v)
+		}
+	}
+	return p, p.High-p.Low < slices.Max(values)-slices.Min(values), nil
+}
+
+// sharing estimates cross-traffic and the weight of links.
+func (t *tuner) sharing(rows []fit.Measurement, weights []float64) error {
+	both := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
+		return m.Test != fit.Exchange && m.Test != fit.AllExchange
+	})
+	p, decided, err := t.decide(both, "cross_traffic", "1", 1, 0)
+	if err != nil {
+		return err
+	}
+	if !decided {
+		t.file.Remark("cross_traffic is not determined: the tables have no messages in both directions at once " +
+			"(exchange, allexchange) that show it; 1 is assumed")
+	}
+	t.file.Parameters["cross_traffic"] = p
+	several := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool { return m.Test == fit.Window })
+	if p, decided, err = t.decide(several, "weight_s", "1", weights...); err != nil {
+		return err
+	}
+	if !decided {
+		t.file.Remark("weight_s is not determined: no link has messages of routes that differ; %g is assumed", p.Value)
+	}
+	t.file.Parameters["weight_s"] = p
+	return nil
+}
+
+// envelope estimates the bytes that travel with each message from windows of small messages, which share a link: the
+// file has one estimate per number of bytes.
+func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(bytes int64) (*fit.File, error)) (
+	p fit.Parameter, decided bool, err error) {
+	small := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
+		return m.Test != fit.Window || m.Bytes > 64
+	})
+	p = fit.Parameter{Value: standardEnvelope, Low: 1, High: 256, Unit: "B"}
+	if len(small) == 0 {
+		return p, false, nil
+	}
+	errs := map[int64]float64{}
+	of := func(bytes int64) float64 {
+		e, done := errs[bytes]
+		if done || err != nil {
+			return e
+		}
+		var f *fit.File
+		if f, err = at(bytes); err == nil {
+			t := tuner{ctx, threads, f}
+			e, err = t.error(small, "envelope", f.Parameters["envelope"])
+		}
+		errs[bytes] = e
+		return e
+	}
+	best := int64(standardEnvelope)
+	for bytes := int64(1); bytes <= 256; bytes *= 2 {
+		if of(bytes) < of(best) {
+			best = bytes
+		}
+	}
+	for step := best / 4; step > 0; step /= 2 {
+		for _, bytes := range []int64{best - step, best + step} {
+			if of(bytes) < of(best) {
+				best = bytes
+			}
+		}
+	}
+	if of(standardEnvelope) <= of(best)*1.5+5e-4 {
+		best = standardEnvelope
+	}
+	p = fit.Parameter{Value: float64(best), Low: float64(best), High: float64(best), Unit: "B"}
+	for bytes, e := range errs {
+		if e <= 2*of(best)+1e-3 {
+			p.Low, p.High = min(p.Low, float64(bytes)), max(p.High, float64(bytes))
+		}
+	}
+	return p, p.High < 256 || p.Low > 1, err
+}
+
+// residuals adds the errors of the tests with several messages at once, by test. Those of all ranks follow a barrier,
+// whose algorithm is not known yet, and small messages show how ranks leave it: they do not count.
+func (t *tuner) residuals(rows []fit.Measurement) error {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
+		return (m.Test == fit.AllExchange || m.Incast() > 0) && m.Bytes < largeShared
+	})
+	errs, err := errorsOf(t.ctx, rows, t.threads, t.file)
+	if err != nil {
+		return err
+	}
+	var found []fit.Residual
+	for i, m := range rows {
+		name := m.Test
+		if m.Incast() > 0 {
+			name = "incast"
+		}
+		k := slices.IndexFunc(found, func(r fit.Residual) bool { return r.Test == name })
+		if k < 0 {
+			k = len(found)
+			found = append(found, fit.Residual{Test: name})
+		}
+		if e := math.Abs(errs[i]); e == e {
+			r := &found[k]
+			r.Mean = (r.Mean*float64(r.Points) + e) / float64(r.Points+1)
+			r.Largest = max(r.Largest, e)
+			r.Points++
+		}
+	}
+	t.file.Residuals = append(t.file.Residuals, found...)
+	return nil
+}
+
+// largeShared is the size in bytes from which messages take much longer than ranks differ behind a barrier.
+const largeShared = 1 << 18

@@ -1,0 +1,461 @@
+package fit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Route is what a network has between two ranks.
+type Route struct {
+	Latency float64 // seconds, of all links together
+	Rate    float64 // bytes per second of one message alone
+}
+
+// Factors are latency and bandwidth factors by the bytes that travel: entry i holds above From[i] bytes.
+type Factors struct {
+	Model              string
+	From               []int64 // ascending, the first 0
+	Latency, Bandwidth []float64
+	WeightS            float64
+}
+
+// at returns the factors of a number of bytes.
+func (f *Factors) at(bytes int64) (latency, bandwidth float64) {
+	i, _ := slices.BinarySearch(f.From, bytes)
+	i = max(i-1, 0)
+	return f.Latency[i], f.Bandwidth[i]
+}
+
+// FlowOptions select how the parameters of the flow backend are estimated.
+type FlowOptions struct {
+	Options
+	Topology string                            // the network, for the file
+	Route    func(where string) (Route, error) // between the ranks that a table names
+	Models   []Factors                         // known tables of factors, which a machine may have
+	Envelope int64                             // bytes that travel with each message, at least 1
+}
+
+// Flow estimates the parameters of the flow backend with the protocol of SMPI on a given network. A message of s bytes
+// takes os + latency x latency factor + (s + envelope) / (rate x bandwidth factor) + or. Overheads and factors depend
+// on the size, in segments. Messages of fewer than async_small bytes start at once, others when their receive is
+// posted; sends of fewer than detached bytes end after os, others with the message, and then neither os nor or count.
+// It needs ping-pongs. The remarks of the file name what the tables do not determine.
+//
+// If a known table of factors explains the ping-pongs about as well as fitted factors, the file has that table.
+func Flow(tables []*Table, o FlowOptions) (*File, error) {
+	rows := Only(tables, PingPong)
+	if len(rows) == 0 {
+		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
+	}
+	points, paths := Points(rows)
+	segments, err := Split(points)
+	if err != nil {
+		return nil, fmt.Errorf("ping-pong: %w", err)
+	}
+	e := &flowEstimate{options: o, estimate: estimate{tables: tables, points: points, paths: paths, messages: segments,
+		random: rand.New(rand.NewPCG(o.Seed, 0)),
+		file:   &File{Backend: "flow", Model: "smpi", Topology: o.Topology, Seed: o.Seed}}}
+	e.file.add(tables)
+	for _, where := range paths {
+		r, err := o.Route(where)
+		if err != nil {
+			return nil, err
+		}
+		if !(r.Latency > 0 && r.Rate > 0) {
+			return nil, fmt.Errorf("expected a latency and a rate of the links between ranks %s, found %g s and %g B/s"+
+				"; give the topology a latency", where, r.Latency, r.Rate)
+		}
+		e.routes = append(e.routes, r)
+	}
+	e.findThresholds()
+	if err := e.findOverheads(); err != nil {
+		return nil, err
+	}
+	e.findFactors()
+	e.bootstrap(cmp.Or(o.Draws, 1000))
+	e.describe()
+	return e.file, nil
+}
+
+// flowEstimate is the state of the estimation.
+type flowEstimate struct {
+	estimate
+	options         FlowOptions
+	routes          []Route // by path
+	nonBlocking     []Segment
+	nonBlockingAt   []Point
+	detached, async int64
+	fitted          Factors // by bytes that travel
+	chosen          Factors // fitted, or a known table
+}
+
+// findThresholds brackets the sizes at which the protocol changes.
+func (e *flowEstimate) findThresholds() {
+	e.detached = e.bracket("detached", SendLate, e.waits, 65536, "sends whose receive is posted late")
+	e.async = e.bracket("async_small", RecvLate, func(m Measurement) bool {
+		took := math.Inf(1)
+		for path := range e.paths {
+			if t := At(e.messages, path, m.Bytes); t == t {
+				took = min(took, t)
+			}
+		}
+		return m.Seconds > took/2
+	}, 65536, "receives that are posted late")
+	e.eager, e.limit = e.detached-1, e.detached-1
+}
+
+// unlimited is a threshold above all sizes.
+const unlimited = 1 << 62
+
+// bracket sets the threshold from which the measurements of a test meet a condition.
+func (e *flowEstimate) bracket(name, test string, meets func(Measurement) bool, assumed int64, what string) int64 {
+	most, least, known := e.threshold(test, meets)
+	p := Parameter{Value: float64(assumed), High: unlimited, Unit: "B"}
+	switch {
+	case !known:
+		e.file.Remark("%s is not determined: the tables have no %s (%s); %d bytes are assumed", name, what, test,
+			assumed)
+	case least == math.MaxInt64:
+		p.Value, p.Low = unlimited, float64(most+1)
+		e.file.Remark("%s is not determined: it exceeds %d bytes, the largest size of %s", name, most, test)
+	case most == 0:
+		p = Parameter{High: float64(least), Unit: "B"}
+	default:
+		p = Parameter{Value: float64(Cut(most, least)), Low: float64(most + 1), High: float64(least), Unit: "B"}
+	}
+	e.file.set(name, p)
+	return int64(p.Value)
+}
+
+// findOverheads fits the times in calls. Their segments begin where those of messages do, if possible: tables of calls
+// have fewer sizes.
+func (e *flowEstimate) findOverheads() (err error) {
+	if e.sendAt, e.send, err = e.overhead(SendCall, e.detached-1); err != nil {
+		return err
+	}
+	if e.recvAt, e.recv, err = e.overhead(RecvLate, min(e.async, e.detached)-1); err != nil {
+		return err
+	}
+	if e.nonBlockingAt, e.nonBlocking, err = e.overhead(IsendCall, math.MaxInt64); err != nil {
+		return err
+	}
+	for _, list := range [][]Segment{e.send, e.recv, e.nonBlocking} {
+		e.align(list)
+	}
+	return nil
+}
+
+// align moves the starts of segments of overheads to those of segments of messages between the same two measured
+// sizes. A last segment of one size has the slope of the one before.
+func (e *flowEstimate) align(list []Segment) {
+	for i := 1; i < len(list); i++ {
+		for _, m := range e.messages[1:] {
+			if m.CutAfter >= list[i].CutAfter && m.Least <= list[i].Least {
+				list[i].From = m.From
+				if m.CutAfter&(m.CutAfter-1) == 0 {
+					list[i].From = m.CutAfter + 1 // the last size of a protocol often is a power of two
+				}
+			}
+		}
+		list[i-1].To = list[i].From
+	}
+	if n := len(list); n > 1 && list[n-1].PerByte == 0 {
+		list[n-1].slope(list[n-2].PerByte)
+	}
+}
+
+// overheads returns os and or of a message.
+func (e *flowEstimate) overheads(send, recv []Segment, bytes int64) float64 {
+	if bytes >= e.detached {
+		return 0
+	}
+	return segmentAt(send, bytes).At(0, bytes) + segmentAt(recv, bytes).At(0, bytes)
+}
+
+// predict returns the time of a message.
+func (e *flowEstimate) predict(f *Factors, path int, bytes int64) float64 {
+	latency, bandwidth := f.at(bytes + e.options.Envelope)
+	r := e.routes[path]
+	return e.overheads(e.send, e.recv, bytes) + r.Latency*latency + float64(bytes+e.options.Envelope)/(r.Rate*bandwidth)
+}
+
+// errors returns the mean and the largest relative error of the ping-pongs.
+func (e *flowEstimate) errors(f *Factors) (mean, worst float64) {
+	for _, p := range e.points {
+		err := math.Abs(e.predict(f, p.Path, p.Bytes)/p.Seconds - 1)
+		mean += err / float64(len(e.points))
+		worst = max(worst, err)
+	}
+	return mean, worst
+}
+
+// Errors of the ping-pongs up to which a known table is that of the machine: mean and largest error may exceed those of
+// fitted factors, by degrees of freedom, by a factor and, without noise, a constant.
+const (
+	knownShare = 1.1
+	knownMean  = 0.002
+	worstShare = 2
+	knownWorst = 0.01
+)
+
+// findFactors fits factors in the segments of messages, and looks for a known table that explains the times as well.
+func (e *flowEstimate) findFactors() {
+	var from []int64
+	for _, s := range e.messages {
+		from = append(from, e.travelling(s.From))
+	}
+	e.fitted = e.solve(from, e.points, e.send, e.recv)
+	e.chosen = e.fitted
+	mean, worst := e.errors(&e.fitted)
+	n := float64(len(e.points))
+	free := mean * math.Sqrt(n/max(n-float64(2*len(from)), 1))
+	least := math.Inf(1)
+	for i := range e.options.Models {
+		f := &e.options.Models[i]
+		m, w := e.errors(f)
+		if m <= knownShare*free+knownMean && w <= max(worstShare*worst, knownWorst) && m < least {
+			least, e.chosen = m, *f
+		}
+	}
+	if e.chosen.Model != "" {
+		e.file.Model = e.chosen.Model
+		e.file.Remark("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error of "+
+			"%.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*least, 100*mean)
+	}
+}
+
+// travelling returns the bytes above which a table of factors has those of messages from a size on.
+func (e *flowEstimate) travelling(from int64) int64 {
+	if from == 0 {
+		return 0
+	}
+	return from - 1 + e.options.Envelope
+}
+
+// solve fits the factors of messages above each of the given numbers of bytes that travel.
+func (e *flowEstimate) solve(from []int64, points []Point, send, recv []Segment) Factors {
+	f := Factors{From: from, Latency: make([]float64, len(from)), Bandwidth: make([]float64, len(from))}
+	parts := make([][]Point, len(from))
+	for _, p := range points {
+		i, _ := slices.BinarySearch(from, p.Bytes+e.options.Envelope)
+		parts[max(i-1, 0)] = append(parts[max(i-1, 0)], p)
+	}
+	var line twoColumns
+	inverse := 1.0 // of the bandwidth factor, of the segment above
+	for i := len(from) - 1; i >= 0; i-- {
+		line.rows = line.rows[:0]
+		one := true
+		for _, p := range parts[i] {
+			one = one && p.Bytes == parts[i][0].Bytes
+			r := e.routes[p.Path]
+			line.rows = append(line.rows, [4]float64{r.Latency, float64(p.Bytes+e.options.Envelope) / r.Rate,
+				p.Seconds - e.overheads(send, recv, p.Bytes), p.Seconds})
+		}
+		switch {
+		case len(line.rows) == 0 && i+1 < len(from):
+			f.Latency[i] = f.Latency[i+1]
+		case len(line.rows) == 0:
+			f.Latency[i] = 1
+		case one:
+			f.Latency[i] = line.first(inverse)
+		default:
+			f.Latency[i], inverse = line.fit()
+		}
+		f.Bandwidth[i] = 1 / inverse
+	}
+	return f
+}
+
+// Limits of 1 / bandwidth factor.
+const (
+	leastInverse = 1e-6
+	mostInverse  = 1e6
+)
+
+// twoColumns fits a linear model without constant: rows are both columns, the value, and the time to which errors are
+// relative.
+type twoColumns struct {
+	rows   [][4]float64
+	weight []float64
+}
+
+// fit returns the coefficients with the least relative errors, with Huber's weights. Both are at least 0, the second
+// one within the limits.
+func (l *twoColumns) fit() (a, b float64) {
+	l.weight = slices.Grow(l.weight[:0], len(l.rows))[:len(l.rows)]
+	for i := range l.weight {
+		l.weight[i] = 1
+	}
+	for range rounds {
+		var aa, ab, bb, ay, by float64
+		for i, r := range l.rows {
+			w := l.weight[i] / (r[3] * r[3])
+			aa += w * r[0] * r[0]
+			ab += w * r[0] * r[1]
+			bb += w * r[1] * r[1]
+			ay += w * r[0] * r[2]
+			by += w * r[1] * r[2]
+		}
+		if d := aa*bb - ab*ab; d > 1e-14*aa*bb {
+			b = (aa*by - ab*ay) / d
+		} else {
+			b = by / bb
+		}
+		b = min(max(b, leastInverse), mostInverse)
+		if a = (ay - b*ab) / aa; a < 0 {
+			a, b = 0, min(max(by/bb, leastInverse), mostInverse)
+		}
+		changed := false
+		for i, r := range l.rows {
+			w := 1.0
+			if err := math.Abs(a*r[0]+b*r[1]-r[2]) / r[3]; err > huber {
+				w = huber / err
+			}
+			changed = changed || math.Abs(w-l.weight[i]) > 1e-6
+			l.weight[i] = w
+		}
+		if !changed {
+			break
+		}
+	}
+	return a, b
+}
+
+// first returns the first coefficient for a given second one.
+func (l *twoColumns) first(b float64) float64 {
+	sum, n := 0.0, 0.0
+	for _, r := range l.rows {
+		sum += r[0] * (r[2] - b*r[1]) / (r[3] * r[3])
+		n += r[0] * r[0] / (r[3] * r[3])
+	}
+	return max(0, sum/n)
+}
+
+// bootstrap computes 95 % intervals by drawing errors of the fit again, and adds the segments to the file.
+func (e *flowEstimate) bootstrap(draws int) {
+	from := e.chosen.From
+	errs := make([]float64, len(e.points))
+	for i, p := range e.points {
+		errs[i] = p.Seconds/e.predict(&e.chosen, p.Path, p.Bytes) - 1
+	}
+	free := max(len(e.points)-2*len(from), 1)
+	scale := math.Sqrt(float64(len(e.points))/float64(free)) * student(free)
+	send, recv := newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv)
+	nonBlocking := newResampler(e.nonBlockingAt, e.nonBlocking)
+	var factors []Factors
+	var calls [3][][]Segment
+	points := slices.Clone(e.points)
+	for range draws {
+		for i, p := range e.points {
+			at := e.predict(&e.chosen, p.Path, p.Bytes)
+			points[i].Seconds = max(at*(1+scale*errs[e.random.IntN(len(errs))]), at/1000)
+		}
+		s, r := send.draw(e.random), recv.draw(e.random)
+		calls[0], calls[1] = append(calls[0], s), append(calls[1], r)
+		calls[2] = append(calls[2], nonBlocking.draw(e.random))
+		factors = append(factors, e.solve(from, points, s, r))
+	}
+	bounds := e.bounds()
+	column := make([]float64, draws)
+	interval := func(value float64, unit string, of func(draw int) float64) Parameter {
+		for i := range column {
+			column[i] = of(i)
+		}
+		slices.Sort(column)
+		low, high := column[int(0.025*float64(draws))], column[min(int(0.975*float64(draws)), draws-1)]
+		return Parameter{Value: value, Low: max(0, min(low, value)), High: max(high, value), Unit: unit}
+	}
+	for i, at := range bounds {
+		latency, bandwidth := e.chosen.at(at + e.options.Envelope)
+		s := FileSegment{From: at, Parameters: map[string]Parameter{
+			"latency_factor": interval(latency, "1", func(draw int) float64 {
+				l, _ := factors[draw].at(at + e.options.Envelope)
+				return l
+			}),
+			"bandwidth_factor": interval(bandwidth, "1", func(draw int) float64 {
+				_, b := factors[draw].at(at + e.options.Envelope)
+				return b
+			}),
+		}}
+		for k, name := range []string{"os", "or", "ois"} {
+			list := [][]Segment{e.send, e.recv, e.nonBlocking}[k]
+			if name == "ois" && list == nil {
+				list = e.send
+			}
+			v := segmentAt(list, at)
+			s.Parameters[name] = interval(v.Start[0], "s", func(draw int) float64 {
+				return segmentAt(calls[k][draw], at).Start[0]
+			})
+			s.Parameters[name+"_per_byte"] = interval(v.PerByte, "s/B", func(draw int) float64 {
+				return segmentAt(calls[k][draw], at).PerByte
+			})
+		}
+		if i+1 < len(bounds) {
+			s.To = bounds[i+1]
+		}
+		e.undetermined(s.Parameters, at)
+		e.file.Segments = append(e.file.Segments, s)
+	}
+}
+
+// bounds returns the first sizes of the segments of the file.
+func (e *flowEstimate) bounds() []int64 {
+	bounds := []int64{0}
+	for _, above := range e.chosen.From[1:] {
+		bounds = append(bounds, max(above+1-e.options.Envelope, 0))
+	}
+	for _, list := range [][]Segment{e.send, e.recv, e.nonBlocking} {
+		for _, s := range list {
+			bounds = append(bounds, s.From)
+		}
+	}
+	slices.Sort(bounds)
+	return slices.Compact(bounds)
+}
+
+// undetermined widens the intervals of what ping-pongs alone do not tell: only the sum of os, latency and or is known.
+func (e *flowEstimate) undetermined(p map[string]Parameter, bytes int64) {
+	if bytes >= e.detached {
+		return
+	}
+	latency := math.Inf(1)
+	for _, r := range e.routes {
+		latency = min(latency, r.Latency*p["latency_factor"].Value)
+	}
+	widen := func(name string, low, high float64) {
+		v := p[name]
+		v.Low, v.High = min(v.Low, low), max(v.High, high)
+		p[name] = v
+	}
+	for name, known := range map[string]bool{"os": e.send != nil, "or": e.recv != nil} {
+		if !known {
+			widen(name, 0, latency)
+			widen("latency_factor", 0, 0)
+		}
+	}
+	if e.nonBlocking == nil {
+		widen("ois", 0, latency)
+	}
+}
+
+// describe adds residuals and what the tables do not determine.
+func (e *flowEstimate) describe() {
+	if e.send == nil {
+		e.file.Remark("os is not determined: the tables have no times in sends (%s); 0 is assumed", SendCall)
+	}
+	if e.recv == nil {
+		e.file.Remark("or is not determined: the tables have no times in late receives (%s) of messages that start at "+
+			"once; 0 is assumed", RecvLate)
+	}
+	if e.nonBlocking == nil {
+		e.file.Remark("ois is not determined: the tables have no times in non-blocking sends (%s); os is assumed",
+			IsendCall)
+	}
+	e.residuals(func(path int, bytes int64) float64 { return e.predict(&e.chosen, path, bytes) })
+	e.file.set("envelope", Parameter{Value: float64(e.options.Envelope), Low: float64(e.options.Envelope),
+		High: float64(e.options.Envelope), Unit: "B"})
+}
