@@ -101,9 +101,20 @@ func (p *Program) runByClass(o *Options) (*Result, error) {
 			o.Progress(ops)
 		}
 	}
+	if counted.Timeline = nil; o.Timeline != nil {
+		if _, err := p.layout(); err != nil {
+			return nil, err
+		}
+	}
 	r, err := p.run(&counted, true)
 	if r != nil && r.Complete {
-		return r, nil
+		if o.Timeline == nil {
+			return r, nil
+		}
+		// Only now is it certain that the run can end, so a second one reports to the timeline.
+		reporting := *o
+		reporting.Progress = nil
+		return p.run(&reporting, true)
 	}
 	if o.Context != nil && o.Context.Err() != nil {
 		return nil, err
@@ -123,7 +134,7 @@ func (p *Program) hasClasses(o *Options) bool {
 	s := &o.System
 	if o.allMessages || o.Network.Aware || s.Rendezvous || s.ReplayOnly || s.SharedBus != nil || s.CustomNodes != nil ||
 		s.Queues != 1 || s.EndpointDelay < 1 || s.InterDimension != Ascending || s.IntraDimension != FIFOOrder ||
-		o.Timeline != nil || o.Path || o.Tensors != nil || o.Nodes != nil {
+		o.Path || o.Tensors != nil || o.Nodes != nil {
 		return false
 	}
 	for c, program := range s.Custom {

@@ -1,12 +1,15 @@
 package analytical
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // TestClasses compares runs with classes of collectives with runs of all messages: all results must be equal.
@@ -33,6 +36,9 @@ func TestClasses(t *testing.T) {
 		messages := o
 		messages.allMessages = true
 		want, failed := p.Run(messages)
+		if seed%3 == 0 && err == nil && failed == nil {
+			checkTimeline(t, seed, p, o)
+		}
 		if err != nil || failed != nil {
 			if fmt.Sprint(err) != fmt.Sprint(failed) {
 				t.Errorf("seed %d: error %v, expected %v", seed, err, failed)
@@ -50,6 +56,54 @@ func TestClasses(t *testing.T) {
 	if byClass < 300 {
 		t.Errorf("%d runs ended with classes, expected 300 or more", byClass)
 	}
+}
+
+// checkTimeline checks that a run with classes reports the spans and the transfers of a run of all messages, those of
+// each rank at the same time in any order.
+func checkTimeline(t *testing.T, seed uint64, p *Program, o Options) {
+	t.Helper()
+	var got, want recorder
+	o.Timeline = &got
+	r, err := p.Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Timeline, o.allMessages = &want, true
+	all, err := p.Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Wall, all.Wall, r.OpsPerS, all.OpsPerS = 0, 0, 0, 0
+	if text, other := resultText(t, r), resultText(t, all); text != other {
+		t.Errorf("seed %d: with a timeline got\n%s\nexpected\n%s", seed, text, other)
+	}
+	got.sort()
+	want.sort()
+	if got.begun != 1 || want.begun != 1 || !slices.Equal(got.spans, want.spans) || !slices.Equal(got.transfers, want.transfers) {
+		t.Errorf("seed %d: timeline of %d spans and %d transfers, begun %d times, expected %d and %d", seed, len(got.spans),
+			len(got.transfers), got.begun, len(want.spans), len(want.transfers))
+	}
+}
+
+// recorder is a timeline in memory.
+type recorder struct {
+	begun     int
+	spans     []sim.Span
+	transfers []sim.Transfer
+}
+
+func (r *recorder) Begin(*sim.Layout)       { r.begun++ }
+func (r *recorder) Span(s sim.Span)         { r.spans = append(r.spans, s) }
+func (r *recorder) Transfer(s sim.Transfer) { r.transfers = append(r.transfers, s) }
+func (r *recorder) End() error              { return nil }
+
+func (r *recorder) sort() {
+	slices.SortFunc(r.spans, func(a, b sim.Span) int {
+		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Kind, b.Kind))
+	})
+	slices.SortFunc(r.transfers, func(a, b sim.Transfer) int {
+		return cmp.Or(cmp.Compare(a.Send, b.Send), cmp.Compare(a.Recv, b.Recv))
+	})
 }
 
 func resultText(t *testing.T, r *Result) string {
