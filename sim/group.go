@@ -217,6 +217,8 @@ const (
 	mostWindows   = 512
 	// busy is the average number of events per window from which the engine tries several threads.
 	busy = 128
+	// minSpeedup is the speedup from which several threads continue.
+	minSpeedup = 1.1
 )
 
 // runAll runs all ranks window by window: on one thread, or with one group per thread while that is faster.
@@ -224,7 +226,7 @@ func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
 	window := groups[0].nextDue()
 	var several []*group
-	tuner := ThreadTuner{MinEvents: e.busy}
+	tuner := ThreadTuner{MinEvents: e.busy, MinSpeedup: minSpeedup}
 	for window != never && e.err == nil {
 		before, windows := e.totals.events, int64(0)
 		for k := int64(0); k < tuner.SingleRounds() && window != never && e.err == nil &&

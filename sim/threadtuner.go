@@ -9,7 +9,10 @@ type ThreadTuner struct {
 	// MinEvents is the average number of events per window below which one thread runs. If it is 0, several threads run
 	// from the first parallel round on.
 	MinEvents int
+	// MinSpeedup is the speedup from which several threads continue.
+	MinSpeedup float64
 
+	tried    bool    // several threads have run
 	parallel bool    // several threads have run since the last single-threaded round
 	single   float64 // nanoseconds per event of the last single-threaded round
 	slow     int     // consecutive parallel rounds that were not faster
@@ -19,9 +22,9 @@ type ThreadTuner struct {
 }
 
 const (
-	minSpeedup = 1.1 // speedup from which several threads continue
-	maxSlow    = 3   // consecutive slow rounds that end parallel running
+	maxSlow = 2 // consecutive slow rounds that end parallel running
 
+	firstSingle  = 8  // single-threaded rounds before the first parallel one: the trial costs processor time
 	minSingle    = 2  // the first single-threaded round is slow, since the caches are cold
 	minFast      = 4  // minimum number of fast rounds before the next single-threaded one
 	maxDoublings = 20 // of minSingle and minFast
@@ -30,6 +33,9 @@ const (
 // SingleRounds returns the number of single-threaded rounds to run, and to report with [ThreadTuner.Single], before the
 // next parallel round.
 func (t *ThreadTuner) SingleRounds() int64 {
+	if !t.tried {
+		return firstSingle
+	}
 	return minSingle << t.patience
 }
 
@@ -45,14 +51,14 @@ func (t *ThreadTuner) Single(took time.Duration, events int64) {
 // another one. The first round after a single-threaded one does not count, since its caches are cold.
 func (t *ThreadTuner) Parallel(took time.Duration, events, windows int64) bool {
 	if !t.parallel || t.MinEvents == 0 {
-		t.parallel = true
+		t.tried, t.parallel = true, true
 		return true
 	}
 	return t.faster(took, events) && events >= int64(t.MinEvents)*windows
 }
 
 func (t *ThreadTuner) faster(took time.Duration, events int64) bool {
-	if float64(took)*minSpeedup < t.single*float64(events) {
+	if float64(took)*t.MinSpeedup < t.single*float64(events) {
 		t.slow, t.patience = 0, 0
 		if t.fast++; t.fast < minFast<<t.trust {
 			return true
@@ -63,6 +69,6 @@ func (t *ThreadTuner) faster(took time.Duration, events int64) bool {
 	if t.slow++; t.slow < maxSlow {
 		return true
 	}
-	t.slow, t.fast, t.trust, t.patience = 0, 0, 0, min(t.patience+2, maxDoublings)
+	t.slow, t.fast, t.trust, t.patience = 0, 0, 0, min(t.patience+3, maxDoublings)
 	return false
 }

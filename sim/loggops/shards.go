@@ -89,11 +89,13 @@ const (
 	mostWindows   = 512
 	// minDrawn is the average number of draws per window below which one thread runs.
 	minDrawn = 256
+	// minSpeedup is the speedup from which several threads continue. Merging their logs takes much processor time.
+	minSpeedup = 1.3
 )
 
 // replayOn replays on one thread or on several, whichever is faster.
 func (s *loggopsim) replayOn(threads int) error {
-	tuner := sim.ThreadTuner{MinEvents: minDrawn}
+	tuner := sim.ThreadTuner{MinEvents: minDrawn, MinSpeedup: minSpeedup}
 	var all *shards
 	for {
 		for range tuner.SingleRounds() {
