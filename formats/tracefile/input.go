@@ -37,6 +37,7 @@ type Input struct {
 	packed  io.Reader // decompressor; nil: stored uncompressed
 	file    *os.File  // nil: standard input
 	tail    *tail     // content of an input without random access
+	damage  error     // of compressed data within Head, which reading repeats; nil: none
 
 	stored io.Reader      // bytes of a pipe as stored; reading updates sum
 	sum    hash.Hash      // SHA-256 of the bytes read from stored
@@ -127,7 +128,10 @@ func (in *Input) start(r io.Reader, o *opener) error {
 	} else if decompressed != nil {
 		in.At, in.Size = nil, 0
 		if head, r, err = peek(decompressed); err != nil {
-			return in.readError(err)
+			in.damage = in.readError(err)
+			if damaged := (*format.DamagedError)(nil); len(head) == 0 || !errors.As(err, &damaged) {
+				return in.damage
+			}
 		}
 	}
 	in.tail = &tail{r: r}
@@ -168,14 +172,14 @@ func plainFile(f *os.File) (*io.SectionReader, error) {
 	return io.NewSectionReader(f, at, info.Size()-at), nil
 }
 
-// peek returns the beginning of r, and a reader of all of r.
+// peek returns the beginning of r, and a reader of all of r. With an error of r, the beginning is what precedes it.
 func peek(r io.Reader) ([]byte, io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	head, err := buffered.Peek(format.DetectBytes)
-	if err != nil && err != io.EOF {
-		return nil, nil, err
+	if err == io.EOF {
+		err = nil
 	}
-	return bytes.Clone(head), buffered, nil
+	return bytes.Clone(head), buffered, err
 }
 
 // decompress returns a reader of the decompressed content of r, or nil if the data is not compressed. A file whose name
@@ -435,6 +439,9 @@ func Detect(formats format.List, in *Input, from string) (*format.Format, error)
 	}
 	switch len(found) {
 	case 0:
+		if in.damage != nil {
+			return nil, in.damage
+		}
 		if f := readable.ForPath(in.name); f != nil {
 			return f, nil // its reader gives the best error
 		}

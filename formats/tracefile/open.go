@@ -112,6 +112,9 @@ func Open(formats format.List, names []string, o Options) (_ *Opened, err error)
 	if t.Format, err = Detect(formats, t.in, o.From); err != nil {
 		return nil, err
 	}
+	if t.in.damage != nil && !t.Format.Survives {
+		return nil, t.in.damage
+	}
 	if names, err = t.files(names, given, given != asked); err != nil {
 		return nil, err
 	}

@@ -165,6 +165,9 @@ const setsPage = `tracecat FOLDER prints the catalogue of a published set: a tab
 --verify FOLDER reads every file of the set. It compares them with SHA256SUMS, every store with its row of the
 catalogue, and the description with the files, and prints a line per finding. The set may be on read-only media.`
 
+// replayFlags are the flags of reading Kineto traces that change ops, not the recorded events.
+var replayFlags = []string{"gaps", "kernel-gap", "keep-host", "merge-calcs", "replicate", "replicate-jitter", "straggler"}
+
 // checkFlags returns an error if the flags, or the number of files, do not fit the output.
 func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	for _, name := range filterFlags {
@@ -174,6 +177,11 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	}
 	if err := v.checkReport(p, files); err != nil {
 		return err
+	}
+	for _, name := range replayFlags {
+		if cmd.Flags().Changed(name) && v.gpu {
+			return cli.Usagef("--%s shapes the ops of a replay; --gpu prints statistics of the events as recorded", name)
+		}
 	}
 	if v.gpuPath && !v.gpu {
 		return cli.Usagef("--critical-path needs --gpu")

@@ -174,6 +174,16 @@ func TestListSelection(t *testing.T) {
 	}
 }
 
+// TestGPUFlags checks that --gpu refuses flags that it would ignore.
+func TestGPUFlags(t *testing.T) {
+	for _, flag := range []string{"--keep-host", "--merge-calcs", "--gaps=none", "--replicate", "--straggler=0=2"} {
+		got := clitest.Session{}.Run(New, "--gpu", flag, "../../../testdata/kineto/")
+		if got.Status != 2 || !strings.Contains(got.Stderr, "shapes the ops of a replay") {
+			t.Errorf("--gpu %s: exit status %d, stderr %q", flag, got.Status, got.Stderr)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]struct {
 		status int
