@@ -354,3 +354,49 @@ func FuzzReadSimAI(f *testing.F) {
 		}
 	})
 }
+
+// TestRoundRobin sends 900 messages from one GPU with three NICs: consecutive ones take different NICs, and each NIC
+// has 300, also beyond the first 256.
+func TestRoundRobin(t *testing.T) {
+	n, err := ReadSimAI(strings.NewReader("5 1 0 3 6 H100\n2 3 4\n0 2 400Gbps 500ns 0\n0 3 400Gbps 500ns 0\n"+
+		"0 4 400Gbps 500ns 0\n1 2 400Gbps 500ns 0\n1 3 400Gbps 500ns 0\n1 4 400Gbps 500ns 0\n"), "rails")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes, err := NewRoutes(t.Context(), n, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := dag.NewBuilder(2)
+	for i := range 900 {
+		b.Rank(0).Send(1, 1, int64(i))
+		b.Rank(1).Recv(0, 1, int64(i))
+	}
+	p, err := sim.Compile(dag.FromTrace(b.Trace()), sim.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := n.Place(&DefaultPlacement, 2, 1, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := NewEnds(n, routes, first, 1, p)
+	count, before := map[uint32]int{}, ^uint32(0)
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		if op.Flags&sim.IsColl != sim.IsSend {
+			continue
+		}
+		from, _ := ends.Of(op, uint32(i))
+		if from == before {
+			t.Fatalf("messages before and at op %d take one NIC", i)
+		}
+		before = from
+		count[from]++
+	}
+	for nic, messages := range count {
+		if messages != 300 || len(count) != 3 {
+			t.Errorf("NIC %d of %d has %d messages", nic, len(count), messages)
+		}
+	}
+}
