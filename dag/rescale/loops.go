@@ -93,16 +93,27 @@ func (m *model) findLoops() error {
 			}
 		}
 	}
+	// A part of a run of rounds is no loop if the run is none, whatever its number of rounds.
+	var from [maxBody + 1]int
 	for i := 0; i < n; {
 		found := loop{}
 		for l := 1; l <= maxBody && 2*l <= n-i; l++ {
-			if int(ahead[l][i]) < l {
+			if int(ahead[l][i]) < l || i < from[l] {
 				continue
 			}
-			if x, ok := m.loopAt(i, l, int(ahead[l][i])/l+1); ok && x.length*x.rounds > found.length*found.rounds {
+			x, ok := m.loopAt(i, l, int(ahead[l][i])/l+1)
+			if ok {
 				found = x
 				break
 			}
+			rounds := x.rounds
+			for b := range x.body {
+				if x.body[b].kind != still {
+					rounds = x.rounds - 1 // the last one may be the first of a loop
+					break
+				}
+			}
+			from[l] = i + l*rounds
 		}
 		if found.rounds == 0 {
 			i++
@@ -275,11 +286,20 @@ func (m *model) countOf(rounds int, moving progressKind, dim int, x *loop) (c co
 		c.log = true
 		return c, n == 1<<rounds
 	case still:
+		// One message in and one out, in one direction: an exchange with both neighbors is an iteration.
+		messages, sum := 0, int32(0)
 		for b := range x.body {
 			s := &m.slots[m.order[x.first+b]]
-			if s.call != nil && (s.call.rule != onLine || s.call.at[0] != 1 && s.call.at[0] != -1 || !m.old.ring) {
+			if s.call == nil {
+				continue
+			}
+			if s.call.rule != onLine || s.call.at[0] != 1 && s.call.at[0] != -1 || !m.old.ring {
 				return c, false
 			}
+			messages, sum = messages+1, sum+s.call.at[0]
+		}
+		if messages != 2 || sum != 0 {
+			return c, false
 		}
 		x.counted = true
 		for _, c.times = range []int{1, 2} {

@@ -258,8 +258,11 @@ func (s *space) value(r rule, p pair) (v vector, ok bool) {
 
 // regular reports whether n is the number of ranks that have the partner.
 func (s *space) regular(r rule, v vector, n int) bool {
-	if r == fixed {
+	switch d := int(max(v[0], -v[0])); {
+	case r == fixed:
 		return n == 1 || n >= s.ranks-1
+	case r == onLine && d > 0 && d&(d-1) == 0 && (n == d || n == s.ranks/(2*d)): // of a binomial tree
+		return true
 	}
 	all := 0
 	for rank := range s.ranks {

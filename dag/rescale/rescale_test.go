@@ -339,6 +339,15 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestIterations checks that iterations with both neighbors on a ring stay iterations, whatever their number.
+func TestIterations(t *testing.T) {
+	for iterations := 13; iterations <= 33; iterations++ {
+		text := fmt.Sprintf("stencil periodic=true iterations=%d grid=", iterations)
+		got, _ := mustRescale(t, generate(t, text+"16"), rescale.Options{Ranks: 24})
+		checkEqual(t, text, got, generate(t, text+"24"))
+	}
+}
+
 // FuzzRescale checks that a trace of any ops is refused, or rescaled to a valid trace, and that at its own number of
 // ranks it keeps its messages.
 func FuzzRescale(f *testing.F) {
