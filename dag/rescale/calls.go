@@ -55,17 +55,74 @@ type sequences struct {
 // isMessage reports whether ops of a kind have a partner.
 func isMessage(k dag.Kind) bool { return k == dag.Send || k == dag.Recv }
 
+// tagBase is what tags are counted from.
+type tagBase uint8
+
+const (
+	fromZero     tagBase = iota
+	fromSender           // the rank of the sender plus a number
+	fromReceiver         // the rank of the receiver plus a number
+)
+
+// of returns the base of the tag of a message.
+func (b tagBase) of(sender, receiver int32) int64 {
+	switch b {
+	case fromSender:
+		return int64(sender)
+	case fromReceiver:
+		return int64(receiver)
+	}
+	return 0
+}
+
+// tagBaseOf returns what the tags of the trace are counted from: a rank if that makes far fewer different ones.
+func tagBaseOf(t *dag.Trace) tagBase {
+	var different [3]map[int64]bool
+	for base := range different {
+		different[base] = map[int64]bool{}
+	}
+	for rank, r := range t.Ranks {
+		for i, kind := range r.Kind {
+			if kind == dag.Send && r.Tag.At(i) >= 0 {
+				for base := range different {
+					different[base][r.Tag.At(i)-tagBase(base).of(int32(rank), r.Peer.At(i))] = true
+				}
+			}
+		}
+	}
+	all := len(different[fromZero])
+	for _, base := range []tagBase{fromSender, fromReceiver} {
+		if 2*all >= len(t.Ranks) && 4*len(different[base]) <= all {
+			return base
+		}
+	}
+	return fromZero
+}
+
+// tagOf returns the tag of a message, from the base of tags.
+func (m *model) tagOf(rank, i int) int64 {
+	r := m.from.Ranks[rank]
+	tag, peer := r.Tag.At(i), r.Peer.At(i)
+	switch {
+	case m.tags == fromZero || tag < 0 || !isMessage(r.Kind[i]) || peer < 0:
+		return tag
+	case r.Kind[i] == dag.Send:
+		return tag - m.tags.of(int32(rank), peer)
+	}
+	return tag - m.tags.of(peer, int32(rank))
+}
+
 // exchanges returns the pairs of ranks of each group of messages, in the order of the first messages.
-func exchanges(t *dag.Trace) []*exchange {
+func (m *model) exchanges() []*exchange {
 	var all []*exchange
 	known := map[group]*exchange{}
 	seen := map[group]map[pair]bool{}
-	for rank, r := range t.Ranks {
+	for rank, r := range m.from.Ranks {
 		for i, kind := range r.Kind {
 			if !isMessage(kind) || kind == dag.Recv && (r.Peer.At(i) == dag.AnySource || r.Tag.At(i) == dag.AnyTag) {
 				continue
 			}
-			g := group{r.Comm.At(i), r.Tag.At(i)}
+			g := group{r.Comm.At(i), m.tagOf(rank, i)}
 			if known[g] == nil {
 				known[g], seen[g] = &exchange{group: g}, map[pair]bool{}
 				all = append(all, known[g])
@@ -133,7 +190,7 @@ func (m *model) tokens(rules map[group]rule, only *group) *sequences {
 			if kind != dag.Coll && !isMessage(kind) {
 				continue
 			}
-			g := group{r.Comm.At(i), r.Tag.At(i)}
+			g := group{r.Comm.At(i), m.tagOf(rank, i)}
 			if only != nil && (kind == dag.Coll || g != *only) {
 				continue
 			}
@@ -177,9 +234,9 @@ func (m *model) callOf(rank, i int, by rule) call {
 	case c.kind == dag.Recv && peer == dag.AnySource:
 		c.rule, c.tag = anyone, r.Tag.At(i)
 	default:
-		c.tag, c.rule = r.Tag.At(i), by
+		c.tag, c.rule = m.tagOf(rank, i), by
 		p := pair{int32(rank), peer}
-		if c.tag == dag.AnyTag {
+		if r.Tag.At(i) == dag.AnyTag {
 			c.rule = onLine
 			if len(m.old.grid) > 1 {
 				c.rule = onGrid
@@ -218,7 +275,7 @@ func (m *model) signs(rules map[group]rule, only *group) [][]vector {
 		for rank, r := range m.from.Ranks {
 			n := 0
 			for i, kind := range r.Kind {
-				g := group{r.Comm.At(i), r.Tag.At(i)}
+				g := group{r.Comm.At(i), m.tagOf(rank, i)}
 				if !isMessage(kind) || only != nil && g != *only {
 					continue
 				}
@@ -278,7 +335,7 @@ func (m *model) firstSign(rules map[group]rule) (first int32, both bool) {
 		if kind != dag.Send {
 			continue
 		}
-		c := m.callOf(0, i, rules[group{r.Comm.At(i), r.Tag.At(i)}])
+		c := m.callOf(0, i, rules[group{r.Comm.At(i), m.tagOf(0, i)}])
 		if c.rule != onGrid {
 			continue
 		}

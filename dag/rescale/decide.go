@@ -67,6 +67,14 @@ func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*
 	if best == nil {
 		return nil, why
 	}
+	if best.Bytes > 0 {
+		best.Options.powers = m.powers(other, best.Options)
+		if out, _, err := m.extrapolate(ctx, best.Options); err == nil {
+			best.Bytes = compare(volume(out), truth).Bytes
+		} else {
+			best.Options.powers = nil
+		}
+	}
 	best.Options.Ranks, best.Options.Grid = o.Ranks, o.Grid
 	best.Options.like, best.Options.decided = grid, best
 	return best, nil
@@ -122,4 +130,88 @@ func compare(a, b *volumes) *Decision {
 		d.Calcs = math.Abs(a.calcs-b.calcs) / b.calcs
 	}
 	return d
+}
+
+// sized is a call of a size; which is 0 for Bytes and 1 for RecvBytes.
+type sized struct {
+	call  call
+	which int
+	bytes int64
+}
+
+// powers returns the calls whose size in another trace is not the one that the scaling gives, but the recorded one times
+// a power of the ratio of ranks: the exponent of each, -2..1.
+func (m *model) powers(other *model, o Options) map[sized]int {
+	g := &target{model: m, o: o, new: space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic, grid: o.Grid}}
+	mine, theirs := m.single(), other.single()
+	found, contradicted := map[sized]int{}, map[sized]bool{}
+	seen := map[call]int{}
+	for _, i := range m.order {
+		s := &m.slots[i]
+		if s.call == nil {
+			continue
+		}
+		a, b, n := mine[*s.call], theirs[*s.call], seen[*s.call]
+		if len(a) != len(b) || n == len(a) || a[n] != i {
+			continue
+		}
+		seen[*s.call]++
+		pair := &other.slots[b[n]]
+		for which, sizes := range [2][2]size{{s.size, pair.size}, {s.recv, pair.recv}} {
+			v, want := sizes[0].value, sizes[1].value
+			if sizes[0].kind != constant || sizes[1].kind != constant {
+				continue
+			}
+			key := sized{*s.call, which, v}
+			power, known := 0, g.scaled(s, &instance{loop: -1}, v, which) == want
+			if known {
+				continue
+			}
+			for _, power = range []int{-1, 0, 1, -2} {
+				f := powerOf(power, m.old.ranks, o.Ranks)
+				if known = scaleBytes(v, f.numerator, f.denominator) == want; known {
+					break
+				}
+			}
+			before, twice := found[key]
+			if !known || twice && before != power {
+				contradicted[key] = true
+			}
+			found[key] = power
+		}
+	}
+	for key := range contradicted {
+		delete(found, key)
+	}
+	return found
+}
+
+// single returns the slots of each call outside of loops, in order.
+func (m *model) single() map[call][]int32 {
+	inLoop := make([]bool, len(m.order))
+	for _, x := range m.loops {
+		for i := x.first; i < x.first+x.length*x.rounds; i++ {
+			inLoop[i] = true
+		}
+	}
+	all := map[call][]int32{}
+	for place, i := range m.order {
+		if s := &m.slots[i]; s.call != nil && !inLoop[place] {
+			all[*s.call] = append(all[*s.call], i)
+		}
+	}
+	return all
+}
+
+// powerOf returns the ratio of new to old ranks to a power.
+func powerOf(power, old, ranks int) share {
+	f := share{1, 1}
+	for range max(power, -power) {
+		if power > 0 {
+			f.times(ranks, old)
+		} else {
+			f.times(old, ranks)
+		}
+	}
+	return f
 }

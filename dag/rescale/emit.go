@@ -410,6 +410,13 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 	case isMessage(c.kind):
 		peer, _ := g.new.partner(c.rule, c.at, rank)
 		op.Peer, op.Tag = int32(peer), c.tag
+		switch {
+		case op.Tag < 0 && s.template.Tag < 0 || peer < 0:
+		case c.kind == dag.Send:
+			op.Tag += g.tags.of(int32(rank), op.Peer)
+		default:
+			op.Tag += g.tags.of(op.Peer, int32(rank))
+		}
 	case c.rule == member:
 		n, size := g.memberOf(c.comm, rank)
 		op.Peer = g.memberAt(c.comm, rank, n, c.root(size))
@@ -493,6 +500,10 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 	f := share{1, 1}
 	c := s.call
 	p, n := g.old.ranks, g.new.ranks
+	if power, known := g.o.powers[sized{*c, which, v}]; known && i.loop < 0 {
+		f = powerOf(power, p, n)
+		return scaleBytes(v, f.numerator, f.denominator)
+	}
 	strong := g.o.Scaling == Strong
 	if c.kind != dag.Coll {
 		switch {

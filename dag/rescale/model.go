@@ -18,7 +18,8 @@ type model struct {
 	old  space
 
 	members  [][]int32 // of each communicator
-	commKind []int32   // of each communicator: see kindOf; -1: not part of the grid
+	tags     tagBase
+	commKind []int32 // of each communicator: see kindOf; -1: not part of the grid
 
 	slots []slot  // messages, collectives and calcs
 	order []int32 // slots in the order of the program
@@ -105,7 +106,8 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	for i := range t.Comms {
 		m.members = append(m.members, t.Comms[i].Members())
 	}
-	groups := exchanges(t)
+	m.tags = tagBaseOf(t)
+	groups := m.exchanges()
 	var why error
 	type attempt struct {
 		space

@@ -124,6 +124,9 @@ func (g *target) report(classes []class, source string) *Report {
 	for _, d := range g.old.unknown {
 		assume("the border along %c is not periodic; with two ranks recorded along it, it could be", axes[d])
 	}
+	if g.tags != fromZero {
+		assume("tags are the rank of the %s plus a number", []string{fromSender: "sender", fromReceiver: "receiver"}[g.tags])
+	}
 	if drawnSizes > 0 {
 		assume("the sizes of %d calls follow no rule; each rank has those of a recorded rank", drawnSizes)
 	}

@@ -169,6 +169,33 @@ func TestGenerators(t *testing.T) {
 	}
 }
 
+// recorded returns a trace that SimGrid recorded, with durations of calcs.
+func recorded(t *testing.T, name string, ranks int) *dag.Trace {
+	t.Helper()
+	tr, err := formats.Read(filepath.Join("testdata", name+"-"+strconv.Itoa(ranks)+".txt.gz"), formats.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range tr.Ranks {
+		for i := range r.Kind {
+			if f := r.Flops.At(i); f > 0 {
+				r.Duration.Set(i, dag.AtRate(f, 1e9))
+			}
+		}
+	}
+	return tr
+}
+
+// checkNear checks that a rescaled trace has the messages and collectives of a recorded one, and nearly its makespan.
+func checkNear(t *testing.T, what string, got, want *dag.Trace) {
+	t.Helper()
+	checkEqual(t, what, got, want)
+	a, b := makespan(t, got), makespan(t, want)
+	if ratio := float64(a) / float64(b); ratio < 0.97 || ratio > 1.03 {
+		t.Errorf("%s: makespan %d, recorded %d", what, a, b)
+	}
+}
+
 // TestRecorded compares with programs that SimGrid recorded on 16 and 64 ranks: a Jacobi iteration in two dimensions
 // whose whole problem keeps its size, a wavefront, and conjugate gradients in three dimensions. Their computation
 // varies by 3 %.
@@ -177,29 +204,10 @@ func TestRecorded(t *testing.T) {
 		name    string
 		scaling rescale.Scaling
 	}{{"jacobi", rescale.Strong}, {"wave", rescale.Weak}, {"cg", rescale.Weak}} {
-		var traces []*dag.Trace
-		for _, ranks := range []int{16, 64} {
-			name := filepath.Join("testdata", p.name+"-"+strconv.Itoa(ranks)+".txt.gz")
-			tr, err := formats.Read(name, formats.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range tr.Ranks {
-				for i := range r.Kind {
-					if f := r.Flops.At(i); f > 0 {
-						r.Duration.Set(i, dag.AtRate(f, 1e9))
-					}
-				}
-			}
-			traces = append(traces, tr)
-		}
-		got, _ := mustRescale(t, traces[0], rescale.Options{Ranks: 64, Scaling: p.scaling})
-		checkEqual(t, p.name, got, traces[1])
-		a, b := makespan(t, got), makespan(t, traces[1])
-		if ratio := float64(a) / float64(b); ratio < 0.97 || ratio > 1.03 {
-			t.Errorf("%s: makespan %d, recorded %d", p.name, a, b)
-		}
-		d, err := rescale.Decide(context.Background(), traces[0], traces[1], rescale.Options{Ranks: 32}, false)
+		from, want := recorded(t, p.name, 16), recorded(t, p.name, 64)
+		got, _ := mustRescale(t, from, rescale.Options{Ranks: 64, Scaling: p.scaling})
+		checkNear(t, p.name, got, want)
+		d, err := rescale.Decide(context.Background(), from, want, rescale.Options{Ranks: 32}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +215,20 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s: decided %v scaling with differences of bytes %v and calcs %v", p.name, d.Options.Scaling,
 				d.Bytes, d.Calcs)
 		}
+	}
+}
+
+// TestSecondTrace rescales a ring whose allreduces shrink with the number of ranks. Only a second trace shows it.
+func TestSecondTrace(t *testing.T) {
+	from, second, want := recorded(t, "ring", 16), recorded(t, "ring", 32), recorded(t, "ring", 64)
+	d, err := rescale.Decide(context.Background(), from, second, rescale.Options{Ranks: 64}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, report := mustRescale(t, from, d.Options)
+	checkNear(t, "ring", got, want)
+	if report.Second == nil || report.Second.Ranks != 32 || report.Scaling != "strong" {
+		t.Errorf("report %+v", report)
 	}
 }
 
@@ -302,10 +324,7 @@ func TestRefuses(t *testing.T) {
 
 // TestEqualRanks checks that a trace rescaled to its own number of ranks keeps every calc.
 func TestEqualRanks(t *testing.T) {
-	tr, err := formats.Read(filepath.Join("testdata", "wave-16.txt.gz"), formats.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := recorded(t, "wave", 16)
 	got, report := mustRescale(t, tr, rescale.Options{Ranks: 16})
 	for rank, r := range tr.Ranks {
 		if g := got.Ranks[rank]; !slices.Equal(g.Kind, r.Kind) || !slices.Equal(g.Flops, r.Flops) ||
@@ -320,10 +339,7 @@ func TestEqualRanks(t *testing.T) {
 
 // TestSeed checks that the choice of calcs depends on the seed alone.
 func TestSeed(t *testing.T) {
-	tr, err := formats.Read(filepath.Join("testdata", "cg-16.txt.gz"), formats.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := recorded(t, "cg", 16)
 	flops := func(seed int64) (all []int64) {
 		got, _ := mustRescale(t, tr, rescale.Options{Ranks: 64, Seed: seed})
 		for _, r := range got.Ranks {
