@@ -130,7 +130,7 @@ func plainPath(ctx context.Context, in *format.Input) (path string, remove func(
 			return in.Name, remove, nil
 		}
 	}
-	copied, err := spool.Copy(ctx, in, "nsys-*.sqlite", sqliteHeader)
+	copied, err := spool.Copy(ctx, in, "nsys-*.sqlite", sqliteHeader, true)
 	if err != nil {
 		return "", remove, err
 	}

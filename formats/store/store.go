@@ -64,11 +64,10 @@ func open(in *format.Input, o format.ReadOptions) (dag.Source, error) {
 		}
 		return f, nil
 	}
-	copied, err := spool.Copy(o.Context, in, "tracedag-*.parquet", parquet.Magic)
+	copied, err := spool.Copy(o.Context, in, "tracedag-*.parquet", parquet.Magic, false)
 	if err != nil {
 		return nil, err
 	}
-	copied.Unlink()
 	f, err := Open(copied, copied.Size, in.Name)
 	if err == nil {
 		err = f.limitMemory(o.Context)

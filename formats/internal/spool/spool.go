@@ -24,8 +24,10 @@ type File struct {
 // Copy copies the content of an input to a temporary file, whose name follows a pattern of [os.CreateTemp]. The content
 // must begin with the magic bytes, unless it is shorter, which Copy checks before it creates the file, and have at most
 // as many bytes as the limit of memory of the context, which may be nil: the folder of temporary files may be in
-// memory, and a small compressed file can have any content. Errors name the input.
-func Copy(ctx context.Context, in *format.Input, pattern, magic string) (*File, error) {
+// memory, and a small compressed file can have any content. Unless the file has to keep its name, Copy removes the name
+// before it copies, so that no file remains even if the process is killed, if the system supports that. Errors name the
+// input.
+func Copy(ctx context.Context, in *format.Input, pattern, magic string, named bool) (*File, error) {
 	head := make([]byte, len(magic))
 	n, err := io.ReadFull(in.Reader, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -43,6 +45,9 @@ func Copy(ctx context.Context, in *format.Input, pattern, magic string) (*File, 
 		return nil, fail(err)
 	}
 	f := &File{File: file, linked: true}
+	if !named {
+		f.unlink()
+	}
 	limit := memory.Limit(ctx)
 	content := io.MultiReader(bytes.NewReader(head), in.Reader)
 	if f.Size, err = io.Copy(file, io.LimitReader(content, limit)); err == nil && f.Size == limit {
@@ -58,8 +63,8 @@ func Copy(ctx context.Context, in *format.Input, pattern, magic string) (*File, 
 	return f, nil
 }
 
-// Unlink removes the name of the file at once, so that no file remains in any case, if the system supports that.
-func (f *File) Unlink() {
+// unlink removes the name of the file.
+func (f *File) unlink() {
 	if os.Remove(f.Name()) == nil {
 		f.linked = false
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestCopy(t *testing.T) {
 		{"broken", &failing{}, 0, "x: reading: broken"},
 	} {
 		counted := &counter{r: c.in}
-		f, err := Copy(ctx, &format.Input{Name: "x", Reader: counted}, "spool-*", "MAGIC")
+		f, err := Copy(ctx, &format.Input{Name: "x", Reader: counted}, "spool-*", "MAGIC", c.name != "whole")
 		switch {
 		case (err != nil) != (c.want != "") || err != nil && !strings.HasPrefix(err.Error(), c.want):
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -63,9 +64,6 @@ func TestCopy(t *testing.T) {
 		}
 		if info, err := f.Stat(); err != nil || f.Size != c.bytes || info.Size() != c.bytes {
 			t.Errorf("%s: %d bytes, %v", c.name, f.Size, err)
-		}
-		if c.name == "whole" {
-			f.Unlink()
 		}
 		if err := f.Close(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -90,3 +88,49 @@ func (c *counter) Read(b []byte) (int, error) {
 type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+// TestCopyUnnamed checks that a file without a name is in no folder while its content is copied, so that none remains if
+// the process is killed then.
+func TestCopyUnnamed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the system removes no open files")
+	}
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	for _, named := range []bool{false, true} {
+		seen := 0
+		look := &watcher{Reader: io.LimitReader(&endless{head: "MAGIC"}, 1<<20), do: func() {
+			files, err := os.ReadDir(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen = max(seen, len(files))
+		}}
+		f, err := Copy(context.Background(), &format.Input{Name: "x", Reader: look}, "spool-*", "MAGIC", named)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named != (seen == 1) {
+			t.Errorf("named %v: %d files during copying", named, seen)
+		}
+		if b := make([]byte, 5); f.Size != 1<<20 {
+			t.Errorf("named %v: %d bytes", named, f.Size)
+		} else if _, err := f.ReadAt(b, 0); err != nil || string(b) != "MAGIC" {
+			t.Errorf("named %v: %q, %v", named, b, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// watcher calls a function at each read.
+type watcher struct {
+	io.Reader
+	do func()
+}
+
+func (w *watcher) Read(b []byte) (int, error) {
+	w.do()
+	return w.Reader.Read(b)
+}
