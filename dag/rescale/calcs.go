@@ -174,6 +174,9 @@ func (m *model) findEdges() {
 		has[i] = m.from.Ranks[i].Len()
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int { return has[b] - has[a] })
+	for s := range m.slots {
+		m.slots[s].ascending = true
+	}
 	b := bypass{model: m, seen: make([]int32, len(m.slots))}
 	for _, rank := range ranks {
 		r := m.from.Ranks[rank]
@@ -185,6 +188,8 @@ func (m *model) findEdges() {
 		}
 		b.rank = rank
 		for i, s := range slotOf {
+			slot := &m.slots[s]
+			slot.ascending = slot.ascending && descends(r.Deps.Of(i)) && descends(r.StartDeps.Of(i))
 			for _, off := range r.Deps.Of(i) {
 				b.addEdge(s, edge{slotOf[i-int(off)], false})
 			}
@@ -237,4 +242,9 @@ func (b *bypass) leads(from, to int32) bool {
 		}
 	}
 	return false
+}
+
+// descends reports whether offsets descend, and so the ops ascend.
+func descends(offsets []int32) bool {
+	return slices.IsSortedFunc(offsets, func(a, b int32) int { return int(b - a) })
 }

@@ -350,27 +350,8 @@ func (g *target) rank(rank int) (*dag.Rank, error) {
 			ops++
 		}
 	}
+	w := waiting{target: g, index: index, stamp: make([]int32, 2*len(g.instances))}
 	var b dag.RankBuilder
-	stamp := make([]int32, len(g.instances))
-	var resolve func(of, i int32, seen int32)
-	resolve = func(of, i int32, seen int32) {
-		for _, e := range g.edgesOf(i) {
-			switch {
-			case index[e.on] < 0:
-				if stamp[e.on] != seen {
-					stamp[e.on] = seen
-					resolve(of, e.on, seen)
-				}
-			case stamp[e.on] != seen:
-				stamp[e.on] = seen
-				if e.start {
-					b.RequiresStart(int(index[of]), int(index[e.on]))
-				} else {
-					b.Requires(int(index[of]), int(index[e.on]))
-				}
-			}
-		}
-	}
 	for i := range g.instances {
 		if index[i] < 0 {
 			continue
@@ -379,11 +360,89 @@ func (g *target) rank(rank int) (*dag.Rank, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.Add(op)
-		resolve(int32(i), int32(i), int32(i)+1)
+		at := b.Add(op)
+		for _, e := range w.of(int32(i)) {
+			if e.start {
+				b.RequiresStart(at, int(e.on))
+			} else {
+				b.Requires(at, int(e.on))
+			}
+		}
 	}
 	r := b.Rank()
 	return r.Keep(), b.Err()
+}
+
+// waiting finds the dependencies of the ops of a rank.
+type waiting struct {
+	*target
+	index []int32 // op of each instance, -1: none
+	stamp []int32 // the last instance that met each one, as an end and as a start
+	edges [][]edge
+}
+
+// of returns the dependencies of an instance on ops. Instances that the rank lacks are replaced by their dependencies,
+// except for those that follow from others.
+func (w *waiting) of(i int32) []edge {
+	var direct, replaced []edge
+	var add func(from int32, lacks bool)
+	add = func(from int32, lacks bool) {
+		for _, e := range w.edgesOf(from) {
+			met := int(e.on)
+			if e.start {
+				met += len(w.index)
+			}
+			if w.stamp[met] == i+1 {
+				continue
+			}
+			w.stamp[met] = i + 1
+			op := edge{w.index[e.on], e.start}
+			switch {
+			case op.on < 0:
+				add(e.on, true)
+			case lacks:
+				replaced = append(replaced, op)
+			default:
+				direct = append(direct, op)
+			}
+		}
+	}
+	add(i, false)
+	slices.SortStableFunc(replaced, func(a, b edge) int { return int(b.on - a.on) }) // the later ones imply others
+	for _, e := range replaced {
+		if !slices.ContainsFunc(direct, func(d edge) bool { return w.implies(d, e) }) {
+			direct = append(direct, e)
+		}
+	}
+	if w.slots[w.instances[i].slot].ascending {
+		slices.SortStableFunc(direct, func(a, b edge) int { return int(a.on - b.on) })
+	}
+	w.edges = append(w.edges, direct)
+	return direct
+}
+
+// implies reports whether an op that waits for d waits for e, too.
+func (w *waiting) implies(d, e edge) bool {
+	const most = 64 // steps
+	for range most {
+		next := int32(-1)
+		if int(d.on) >= len(w.edges) {
+			return false
+		}
+		for _, f := range w.edges[d.on] {
+			if f.on == e.on && (e.start || !f.start) {
+				return true
+			}
+			if f.on < d.on {
+				next = max(next, f.on)
+			}
+		}
+		if next <= e.on {
+			return false
+		}
+		d.on = next
+	}
+	return false
 }
 
 // op returns the op of an instance on a rank.

@@ -40,6 +40,8 @@ type slot struct {
 	recv     size // of RecvBytes
 	edges    []edge
 	place    int32 // in the order
+
+	ascending bool // the dependencies of the ops are in ascending order
 }
 
 // edge is a dependency on another slot.
