@@ -219,6 +219,8 @@ const (
 	busy = 128
 	// minSpeedup is the speedup from which several threads continue.
 	minSpeedup = 1.1
+	// firstRounds is the number of rounds on one thread before the first trial of several.
+	firstRounds = 8
 )
 
 // runAll runs all ranks window by window: on one thread, or with one group per thread while that is faster.
@@ -226,7 +228,7 @@ func (e *Engine) runAll() {
 	groups := e.group(nil, 1, 0)
 	window := groups[0].nextDue()
 	var several []*group
-	tuner := ThreadTuner{MinEvents: e.busy, MinSpeedup: minSpeedup}
+	tuner := ThreadTuner{MinEvents: e.busy, MinSpeedup: minSpeedup, FirstRounds: firstRounds}
 	for window != never && e.err == nil {
 		before, windows := e.totals.events, int64(0)
 		for k := int64(0); k < tuner.SingleRounds() && window != never && e.err == nil &&

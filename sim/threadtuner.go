@@ -11,8 +11,11 @@ type ThreadTuner struct {
 	MinEvents int
 	// MinSpeedup is the speedup from which several threads continue.
 	MinSpeedup float64
+	// FirstRounds is the least number of single-threaded rounds before a parallel one until several threads have been
+	// faster: a trial costs processor time, and short replays gain little.
+	FirstRounds int64
 
-	tried    bool    // several threads have run
+	won      bool    // several threads have been faster
 	parallel bool    // several threads have run since the last single-threaded round
 	single   float64 // nanoseconds per event of the last single-threaded round
 	slow     int     // consecutive parallel rounds that were not faster
@@ -24,7 +27,6 @@ type ThreadTuner struct {
 const (
 	maxSlow = 2 // consecutive slow rounds that end parallel running
 
-	firstSingle  = 8  // single-threaded rounds before the first parallel one: the trial costs processor time
 	minSingle    = 2  // the first single-threaded round is slow, since the caches are cold
 	minFast      = 4  // minimum number of fast rounds before the next single-threaded one
 	maxDoublings = 20 // of minSingle and minFast
@@ -33,10 +35,11 @@ const (
 // SingleRounds returns the number of single-threaded rounds to run, and to report with [ThreadTuner.Single], before the
 // next parallel round.
 func (t *ThreadTuner) SingleRounds() int64 {
-	if !t.tried {
-		return firstSingle
+	rounds := int64(minSingle) << t.patience
+	if !t.won {
+		rounds = max(rounds, t.FirstRounds)
 	}
-	return minSingle << t.patience
+	return rounds
 }
 
 // Single records the duration and the number of events of a single-threaded round. Only the last round counts.
@@ -51,7 +54,7 @@ func (t *ThreadTuner) Single(took time.Duration, events int64) {
 // another one. The first round after a single-threaded one does not count, since its caches are cold.
 func (t *ThreadTuner) Parallel(took time.Duration, events, windows int64) bool {
 	if !t.parallel || t.MinEvents == 0 {
-		t.tried, t.parallel = true, true
+		t.parallel = true
 		return true
 	}
 	return t.faster(took, events) && events >= int64(t.MinEvents)*windows
@@ -59,7 +62,7 @@ func (t *ThreadTuner) Parallel(took time.Duration, events, windows int64) bool {
 
 func (t *ThreadTuner) faster(took time.Duration, events int64) bool {
 	if float64(took)*t.MinSpeedup < t.single*float64(events) {
-		t.slow, t.patience = 0, 0
+		t.won, t.slow, t.patience = true, 0, 0
 		if t.fast++; t.fast < minFast<<t.trust {
 			return true
 		}

@@ -91,11 +91,13 @@ const (
 	minDrawn = 256
 	// minSpeedup is the speedup from which several threads continue. Merging their logs takes much processor time.
 	minSpeedup = 1.3
+	// firstRounds is the number of rounds on one thread before the first trial of several: a few tenths of a second.
+	firstRounds = 128
 )
 
 // replayOn replays on one thread or on several, whichever is faster.
 func (s *loggopsim) replayOn(threads int) error {
-	tuner := sim.ThreadTuner{MinEvents: minDrawn, MinSpeedup: minSpeedup}
+	tuner := sim.ThreadTuner{MinEvents: minDrawn, MinSpeedup: minSpeedup, FirstRounds: firstRounds}
 	var all *shards
 	for {
 		for range tuner.SingleRounds() {
