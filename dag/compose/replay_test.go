@@ -1,10 +1,11 @@
-package compose
+package compose_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/loggops"
@@ -37,8 +38,8 @@ func replay(t *testing.T, trace *dag.Trace) *sim.Result {
 func TestReplay(t *testing.T) {
 	complete, wildcards := 0, 0
 	for seed := range uint64(300) {
-		jobs := randomJobs(seed)
-		merged := replay(t, mustMerge(t, jobs...))
+		jobs := compose.RandomJobs(seed)
+		merged := replay(t, compose.MustMerge(t, jobs...))
 		all, neverRun, messages, at := true, int64(0), int64(0), 0
 		for _, job := range jobs {
 			alone := replay(t, job.Trace)

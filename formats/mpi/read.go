@@ -46,7 +46,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	}
 	problems.warn(o.Warn)
 	warn(ranks, o)
-	alignClocks(ranks, o.Warn)
+	alignClocks(t, ranks, o.Warn)
 	return t, nil
 }
 
@@ -202,8 +202,46 @@ func (f *finding) merge(file string, g *finding) {
 }
 
 // alignClocks maps the measured times of all ranks to the clock of rank 0, with the clock differences that the
-// tracer measured. Time 0 is the end of the first MPI_Init.
-func alignClocks(ranks []*rankReader, warn func(string, ...any)) {
+// tracer measured, unless the collectives of the trace show that the clocks agree better without them. Time 0 is the
+// end of the first MPI_Init.
+func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
+	corrections := false
+	for _, r := range ranks {
+		corrections = corrections || r.began && r.shift != 0
+	}
+	if corrections {
+		plain, ok := shifts(ranks, false, nil)
+		if ok {
+			shift(ranks, plain, 1)
+			without, known := dag.ClockErrorOf(t)
+			shift(ranks, plain, -1)
+			corrected, ok := shifts(ranks, true, nil)
+			if ok && known {
+				shift(ranks, corrected, 1)
+				with, _ := dag.ClockErrorOf(t)
+				if with.AtLeast <= without.AtLeast {
+					return
+				}
+				shift(ranks, corrected, -1)
+				shift(ranks, plain, 1)
+				warn("the clock differences that the tracer measured are not used: with them, a member of a collective "+
+					"enters it %v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
+				return
+			}
+		}
+	}
+	all, ok := shifts(ranks, true, warn)
+	if !ok {
+		for i, r := range ranks {
+			all[i] = -r.first
+		}
+	}
+	shift(ranks, all, 1)
+}
+
+// shifts returns the times to add to the measured times of each rank, with or without the clock differences. It returns
+// false if clocks are too far apart, with a warning unless warn is nil.
+func shifts(ranks []*rankReader, corrected bool, warn func(string, ...any)) (all []dag.Time, ok bool) {
 	var zero *rankReader // its first time is the reference
 	for _, r := range ranks {
 		if r.began {
@@ -211,30 +249,43 @@ func alignClocks(ranks []*rankReader, warn func(string, ...any)) {
 			break
 		}
 	}
+	all = make([]dag.Time, len(ranks))
 	if zero == nil {
-		return
+		return all, true
+	}
+	clock := func(r *rankReader) int64 {
+		if corrected {
+			return r.base + r.shift
+		}
+		return r.base
 	}
 	const most = int64(50 * 24 * 3600 * dag.Second / dag.Microsecond)
-	shifts := make([]dag.Time, len(ranks))
 	earliest := zero.first
 	for i, r := range ranks {
 		if !r.began {
 			continue
 		}
-		us := (r.base + r.shift) - (zero.base + zero.shift)
+		us := clock(r) - clock(zero)
 		if us < -most || us > most {
-			warn("%s: its clock differs by %d s from that of %s; the measured times of each rank begin at 0", r.file,
-				us/1_000_000, zero.file)
-			for _, r := range ranks {
-				r.shiftMeasured(-r.first)
+			if warn != nil {
+				warn("%s: its clock differs by %d s from that of %s; the measured times of each rank begin at 0", r.file,
+					us/1_000_000, zero.file)
 			}
-			return
+			return all, false
 		}
-		shifts[i] = dag.Time(us) * dag.Microsecond
-		earliest = min(earliest, shifts[i]+r.first)
+		all[i] = dag.Time(us) * dag.Microsecond
+		earliest = min(earliest, all[i]+r.first)
 	}
+	for i := range all {
+		all[i] -= earliest
+	}
+	return all, true
+}
+
+// shift adds times to the measured times of each rank, or subtracts them.
+func shift(ranks []*rankReader, by []dag.Time, sign dag.Time) {
 	for i, r := range ranks {
-		r.shiftMeasured(shifts[i] - earliest)
+		r.shiftMeasured(sign * by[i])
 	}
 }
 

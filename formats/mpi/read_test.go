@@ -663,3 +663,31 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%d steps, expected 2", trace.Steps)
 	}
 }
+
+// TestWorseClocks checks that measured times use the clock differences of the tracer, unless a rank would leave an
+// allreduce before another one enters it.
+func TestWorseClocks(t *testing.T) {
+	for difference, want := range map[string]dag.Time{"0.000004": 4 * dag.Microsecond, "0.000009": 0} {
+		var warnings []string
+		var inputs []*format.Input
+		for rank, clock := range []string{"0.000000", difference} {
+			inputs = append(inputs, &format.Input{Name: fmt.Sprintf("pmpi-trace-rank-%d.txt", rank),
+				Reader: strings.NewReader("# clockdiff: " + clock + " s (relative to rank 0)\n" +
+					"MPI_Init:-:1:2:100\n" + fmt.Sprintf("MPI_Barrier:101:0,%d,2:106\n", rank) + end)})
+		}
+		trace, err := Format.Read(inputs, format.ReadOptions{Warn: func(text string, args ...any) {
+			warnings = append(warnings, fmt.Sprintf(text, args...))
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, _ := trace.Ranks[1].Measured(0)
+		if first, _ := trace.Ranks[0].Measured(0); start-first != want {
+			t.Errorf("difference of %s s: rank 1 starts %v after rank 0, expected %v", difference, start-first, want)
+		}
+		if worse := want == 0; worse != (len(warnings) == 1 && strings.Contains(warnings[0],
+			"enters it 4us after another one has left it, without them 0s")) {
+			t.Errorf("difference of %s s: warnings %q", difference, warnings)
+		}
+	}
+}

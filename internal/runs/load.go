@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/compose"
 	"github.com/tracedag/tracedag/dag/lower"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
@@ -28,13 +29,13 @@ type Loaded struct {
 	Ranks    int
 	Ops      int64 // as compiled, after lowering of collectives
 	Replay   sim.Replay
-	Trace    *dag.Trace       // as compiled; nil if it is not in memory
-	Parts    []measure.Part   // merged traces, with --trace
-	Jobs     *measure.Jobs    // nil for a single job
-	Steps    *measure.Steps   // with --breakdown or --compare; nil: the trace has none
-	Measured measure.Measured // recorded times, with --compare
-	Ideal    sim.Clock        // makespan without network; 0: unknown
-	Close    func()           // closes the input and the replay
+	Trace    *dag.Trace        // as compiled; nil if it is not in memory
+	Parts    []measure.Part    // merged traces, with --trace
+	Jobs     *measure.Jobs     // nil for a single job
+	Steps    *measure.Steps    // with --breakdown or --compare; nil: the trace has none
+	Measured *measure.Measured // recorded times, with --compare
+	Ideal    sim.Clock         // makespan without network; 0: unknown
+	Close    func()            // closes the input and the replay
 
 	Collectives *collective.Names // of the trace before their lowering, with --timeline
 }
@@ -90,6 +91,13 @@ func (r *Setup) loadSingle(l *Loaded, in *cli.OpenTrace, pass cli.Pass) error {
 func (r *Setup) compileLowered(l *Loaded, trace *dag.Trace, pass cli.Pass) (err error) {
 	r.Phases.Done("decode")
 	before := trace
+	var starts []dag.Time
+	if r.Options.Start == StartMeasured {
+		if trace, starts, err = compose.StartMeasured(trace); err != nil {
+			return format.InFile(l.Name, fmt.Errorf("--start: %w", err))
+		}
+		r.explainStarts(l.Name, before, starts)
+	}
 	if r.Options.Lower.Asked() {
 		s, err := pass(dag.FromTrace(trace), l.Name)
 		if err == nil {
@@ -99,7 +107,7 @@ func (r *Setup) compileLowered(l *Loaded, trace *dag.Trace, pass cli.Pass) (err 
 			return format.InFile(l.Name, err)
 		}
 	}
-	if l.Measured, err = r.measured(before, trace); err != nil {
+	if l.Measured, err = r.measured(before, trace, starts); err != nil {
 		return format.InFile(l.Name, err)
 	}
 	return r.compileWhole(l, trace)
@@ -107,7 +115,25 @@ func (r *Setup) compileLowered(l *Loaded, trace *dag.Trace, pass cli.Pass) (err 
 
 // wantsWhole reports whether the flags require the whole trace in memory.
 func (o *Options) wantsWhole() bool {
-	return o.Timeline.File != "" || o.CriticalPath || o.Lower.Asked() || o.Compare
+	return o.Timeline.File != "" || o.CriticalPath || o.Lower.Asked() || o.Compare || o.Start == StartMeasured
+}
+
+// explainStarts prints the starts of the ranks, and how far their clocks may be apart.
+func (r *Setup) explainStarts(name string, t *dag.Trace, starts []dag.Time) {
+	found, ok := dag.ClockErrorOf(t)
+	switch {
+	case !ok:
+		r.Program.Warn("%s: ranks start up to %v after the first one; the trace has no collectives that would tell the "+
+			"error of their clocks", name, slices.Max(starts))
+	case found.AtLeast > 0:
+		r.Program.Warn("%s: ranks start up to %v after the first one by clocks that differ by %v or more", name,
+			slices.Max(starts), found.AtLeast)
+	case found.AtMost == dag.Unmeasured:
+		r.Program.Explain("%s: ranks start up to %v after the first one", name, slices.Max(starts))
+	default:
+		r.Program.Explain("%s: ranks start up to %v after the first one; clocks differ by at most %v from that of rank 0",
+			name, slices.Max(starts), found.AtMost)
+	}
 }
 
 // measuresIO reports whether the run measures the latencies of storage accesses.
@@ -116,11 +142,12 @@ func (r *Setup) measuresIO(meta dag.Meta) bool {
 }
 
 // measured returns the recorded times of a trace by ranks of the lowered trace, or nil without --compare.
-func (r *Setup) measured(before, lowered *dag.Trace) (measure.Measured, error) {
+func (r *Setup) measured(before, lowered *dag.Trace, starts []dag.Time) (*measure.Measured, error) {
 	if !r.Options.Compare {
 		return nil, nil
 	}
-	m, err := measure.MeasuredOf(before)
+	m, err := measure.MeasuredOf(before, measure.MeasuredOptions{ExcludeOutliers: r.Options.ExcludeOutliers,
+		Starts: starts})
 	if err != nil || before == lowered {
 		return m, err
 	}
@@ -129,6 +156,10 @@ func (r *Setup) measured(before, lowered *dag.Trace) (measure.Measured, error) {
 
 // loadJobs loads traces that are placed on nodes or merged as jobs.
 func (r *Setup) loadJobs(pass cli.Pass) (*Loaded, error) {
+	if r.Options.Start == StartMeasured {
+		return nil, cli.Usagef("--start measured: expected one trace, found jobs or a placement; place its ranks by " +
+			"traceconv first")
+	}
 	built, name, err := r.Jobs.Build(r.Program, r.Options.Read, pass)
 	if err != nil {
 		return nil, err
@@ -141,7 +172,7 @@ func (r *Setup) loadJobs(pass cli.Pass) (*Loaded, error) {
 	r.Phases.Done("decode")
 	l := &Loaded{Name: name, Parts: built.Parts, Close: func() {}}
 	l.Inputs = func() ([]dag.Input, error) { return built.Inputs, nil }
-	if l.Measured, err = r.measured(built.Merged, trace); err != nil {
+	if l.Measured, err = r.measured(built.Merged, trace, nil); err != nil {
 		return nil, format.InFile(name, err)
 	}
 	err = r.compileWhole(l, trace)

@@ -35,11 +35,19 @@ type Options struct {
 	Accesses                string // file name
 	Alone                   bool
 	Compare                 bool
+	ExcludeOutliers         bool   // of Compare
+	Start                   string // StartTogether or StartMeasured
 	Breakdown, CriticalPath bool
 	Outputs                 report.Outputs // page and pictures
 	Grid                    bool           // runs points of a grid
 	Ideal                   *sim.Kind      // backend of lower bounds; nil: none
 }
+
+// Values of Options.Start.
+const (
+	StartTogether = "together" // all ranks start at 0; also ""
+	StartMeasured = "measured" // each rank starts at its own recorded time
+)
 
 // KindOf returns the backend with a name such as packet or exec:COMMAND; "" is the default one.
 func KindOf(kinds []sim.Kind, name string) (*sim.Kind, error) {
@@ -73,6 +81,12 @@ func (o *Options) CheckOwners(kind *sim.Kind) error {
 	if s := o.Read.Simulator; s != "" && !slices.Contains(o.Simulated[s], kind.Name) {
 		return cli.Usagef("--compat %s is for the %s backend, not for %s", s, strings.Join(o.Simulated[s], " and the "),
 			kind.Name)
+	}
+	switch {
+	case o.ExcludeOutliers && !o.Compare:
+		return cli.Usagef("--exclude-outliers needs --compare")
+	case !slices.Contains([]string{"", StartTogether, StartMeasured}, o.Start):
+		return cli.Usagef("--start: expected %s or %s, found %q", StartTogether, StartMeasured, o.Start)
 	}
 	if o.Compare && (o.Own.Given("regroup") || o.Own.Given("gpus-per-node")) {
 		return cli.Usagef("--compare: the trace was measured on its own nodes, not on those of --regroup or " +

@@ -18,6 +18,8 @@ type measured struct {
 	first, last dag.Time
 	steps       []stepEnd // ascending
 	computed    dag.Time  // sum of the calcs, if they are on one stream; otherwise negative
+	excess      dag.Time  // of excluded outliers
+	start       dag.Time  // predicted start
 }
 
 // stepEnd is the recorded end of the last op of a step of a rank.
@@ -61,11 +63,22 @@ func (m measured) runTime() (t sim.Clock, ok bool) {
 	if m.first == dag.Unmeasured || m.last == dag.Unmeasured || m.last < m.first {
 		return t, false
 	}
-	return sim.Clock{Ticks: uint64(m.last) - uint64(m.first), Unit: dag.Picosecond}, true
+	ticks := uint64(m.last) - uint64(m.first)
+	return sim.Clock{Ticks: ticks - min(ticks, uint64(m.excess)), Unit: dag.Picosecond}, true
 }
 
 // Measured is the recorded activity of the ranks.
-type Measured []measured
+type Measured struct {
+	ranks      []measured
+	resolution dag.Time // greatest common divisor of the recorded times of each rank
+	outliers   []outlier
+}
+
+// MeasuredOptions are options of [MeasuredOf].
+type MeasuredOptions struct {
+	ExcludeOutliers bool       // subtract what the first collective of a communicator took too long
+	Starts          []dag.Time // predicted starts of the ranks; nil: 0
+}
 
 // computed returns the time of all calcs of a rank, -1 if they are on several streams, where they may overlap.
 func computed(r *dag.Rank) (sum dag.Time) {
@@ -91,31 +104,58 @@ func computed(r *dag.Rank) (sum dag.Time) {
 }
 
 // MeasuredOf returns the recorded times of a trace. It returns an error if there are none.
-func MeasuredOf(t *dag.Trace) (Measured, error) {
+func MeasuredOf(t *dag.Trace, o MeasuredOptions) (*Measured, error) {
 	ranks, any := make([]measured, len(t.Ranks)), false
+	resolution := dag.Time(0)
 	for i := range t.Ranks {
 		r := t.Ranks[i]
 		ranks[i] = unmeasured
+		origin := dag.Unmeasured
 		for op := range max(len(r.MeasuredStart), len(r.MeasuredEnd)) {
 			first, last := r.Measured(op)
 			ranks[i].extend(first, last)
+			for _, at := range [...]dag.Time{first, last} {
+				if at == dag.Unmeasured {
+					continue
+				}
+				if origin == dag.Unmeasured {
+					origin = at
+				}
+				resolution = divisor(resolution, at-origin)
+			}
 			ranks[i].extendStep(r.Step.At(op), last)
 		}
 		ranks[i].computed = computed(r)
+		if o.Starts != nil {
+			ranks[i].start = o.Starts[i]
+		}
 		_, ok := ranks[i].runTime()
 		any = any || ok
 	}
 	if !any {
 		return nil, errors.New("--compare: the trace has no measured times")
 	}
-	return ranks, nil
+	m := &Measured{ranks: ranks, resolution: resolution, outliers: outliersOf(t)}
+	if o.ExcludeOutliers {
+		m.without(t, m.outliers)
+	}
+	return m, nil
+}
+
+// divisor returns the greatest common divisor of two times, which may be negative, 0 if both are 0.
+func divisor(a, b dag.Time) dag.Time {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return max(a, -a)
 }
 
 // Lowered returns the recorded times for the ranks of a lowered trace, which are the ranks of the original trace before
 // or one per node.
-func (ranks Measured) Lowered(before, lowered *dag.Trace) (Measured, error) {
+func (m *Measured) Lowered(before, lowered *dag.Trace) (*Measured, error) {
+	ranks := m.ranks
 	if len(lowered.Ranks) == len(ranks) && (before.Nodes == nil || slices.Equal(before.Nodes, lowered.Nodes)) {
-		return ranks, nil
+		return m, nil
 	}
 	toRank, err := rankOfNode(before, len(lowered.Ranks))
 	if err != nil {
@@ -123,15 +163,17 @@ func (ranks Measured) Lowered(before, lowered *dag.Trace) (Measured, error) {
 			len(ranks), len(lowered.Ranks), err)
 	}
 	joined := slices.Repeat([]measured{unmeasured}, len(lowered.Ranks))
-	for rank, m := range ranks {
+	for rank, one := range ranks {
 		node := &joined[toRank(before.Nodes[rank])]
-		node.extend(m.first, m.last)
+		node.extend(one.first, one.last)
 		node.computed = -1 // ranks of a node overlap
-		for _, s := range m.steps {
+		node.excess = max(node.excess, one.excess)
+		node.start = one.start
+		for _, s := range one.steps {
 			node.extendStep(s.number, s.last)
 		}
 	}
-	return joined, nil
+	return &Measured{ranks: joined, resolution: m.resolution, outliers: m.outliers}, nil
 }
 
 // rankOfNode returns the mapping of nodes to the given number of ranks. If there are as many nodes as ranks, a node
@@ -156,21 +198,24 @@ func rankOfNode(t *dag.Trace, ranks int) (func(node int32) int, error) {
 // Compare returns an observer that compares the times of the ranks with the recorded ones and adds the section
 // "compare". The ranks of a part count from the start of the part. With steps, which may be nil, it also compares the
 // steps of each rank.
-func (ranks Measured) Compare(parts []Part, steps *Steps) Observer {
-	c := &comparer{ranks: ranks, start: make([]dag.Time, len(ranks))}
+func (m *Measured) Compare(parts []Part, steps *Steps) Observer {
+	c := &comparer{Measured: m, start: make([]dag.Time, len(m.ranks))}
+	for i := range m.ranks {
+		c.start[i] = m.ranks[i].start
+	}
 	if steps != nil {
 		c.steps = &stepTimes{steps: steps}
 	}
 	for _, part := range parts {
 		for k := range part.Ranks {
-			c.start[part.FirstRank+k] = part.Start
+			c.start[part.FirstRank+k] += part.Start
 		}
 	}
 	return c
 }
 
 type comparer struct {
-	ranks Measured
+	*Measured
 	start []dag.Time // by rank: start of its job
 	steps *stepTimes // nil: without
 }
@@ -203,9 +248,13 @@ type comparison struct {
 	// Communication is the time outside calcs, the sum of all ranks. It is known if each rank has calcs on one stream.
 	Communication *compared `json:"communication,omitempty"`
 
-	MeanAbs *float64       `json:"mean_abs_error"`
-	MaxAbs  *float64       `json:"max_abs_error"`
-	Steps   []comparedStep `json:"steps,omitempty"`
+	// Resolution is the greatest common divisor of the recorded times, counted from the first of each rank; nil: all are
+	// equal.
+	Resolution *dag.Time      `json:"resolution_ps,omitempty"`
+	Outliers   []outlier      `json:"outliers,omitempty"`
+	MeanAbs    *float64       `json:"mean_abs_error"`
+	MaxAbs     *float64       `json:"max_abs_error"`
+	Steps      []comparedStep `json:"steps,omitempty"`
 }
 
 // comparedStep is a step of a rank. It begins when the previous step of the rank ends, the first one with the rank.
@@ -249,7 +298,10 @@ func (c *comparer) compare(finish []sim.Clock) *comparison {
 	}
 	out.Overall.setError()
 	c.sum(out)
-	out.Steps = c.compareSteps(finish)
+	out.Steps, out.Outliers = c.compareSteps(finish), c.outliers
+	if c.resolution > 0 {
+		out.Resolution = &c.resolution
+	}
 	if count > 0 {
 		mean := sum / float64(count)
 		out.MeanAbs, out.MaxAbs = &mean, &most
@@ -361,6 +413,18 @@ func printComparison(w io.Writer, c *comparison) {
 	if c.MeanAbs != nil {
 		fmt.Fprintf(w, "\nerror of ranks\tmean of absolute values %s, largest %s\n", percent(*c.MeanAbs),
 			percent(*c.MaxAbs))
+	}
+	if c.Resolution != nil && c.Overall.Measured != nil && c.Overall.Measured.Ticks > 0 {
+		fmt.Fprintf(w, "resolution\t%v, \u00b1%s of the longest rank\n", *c.Resolution,
+			percent(float64(*c.Resolution)/float64(c.Overall.Measured.Ticks)))
+	}
+	for _, o := range c.Outliers {
+		excluded := ""
+		if o.Excluded {
+			excluded = ", excluded"
+		}
+		fmt.Fprintf(w, "outlier\t%s of communicator %d (rank %d, op %d): %v, median of %d others %v%s\n", o.Kind,
+			o.Comm, o.Rank, o.Op, o.Measured, o.Others, o.Median, excluded)
 	}
 	c.printSteps(w)
 }

@@ -119,6 +119,11 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	manual.InTopic(cmd, "replicas", "sweep")
 	flags.BoolVar(&o.Compare, "compare", false, "compare finish times of ranks with recorded ones")
 	manual.InTopic(cmd, "compare", "result")
+	flags.BoolVar(&o.ExcludeOutliers, "exclude-outliers", false, "with --compare: subtract the set-up of communicators")
+	manual.InTopic(cmd, "exclude-outliers", "result")
+	flags.StringVar(&o.Start, "start", runs.StartTogether, "`when` ranks start: together, or measured (recorded times)")
+	manual.InTopic(cmd, "start", "result")
+	cli.CompleteWith(cmd, "start", []string{runs.StartTogether, runs.StartMeasured})
 	params := make([]param.Set, len(kinds)) // long, so each is made once
 	var swept []string
 	for i := range kinds {

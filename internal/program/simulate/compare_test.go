@@ -26,7 +26,7 @@ const measuredResult = `{"ranks":[{"rank":0,"measured_ps":80000,"predicted_ps":1
 	`{"rank":1,"measured_ps":100000,"predicted_ps":60000,"error":-0.4},` +
 	`{"rank":2,"measured_ps":null,"predicted_ps":7000,"error":null},` +
 	`{"rank":3,"measured_ps":null,"predicted_ps":0,"error":null}],` +
-	`"overall":{"measured_ps":100000,"predicted_ps":100000,"error":0},"mean_abs_error":0.325,"max_abs_error":0.4}`
+	`"overall":{"measured_ps":100000,"predicted_ps":100000,"error":0},"resolution_ps":20000,"mean_abs_error":0.325,"max_abs_error":0.4}`
 
 // TestCompare checks the comparison of a store, alone, as a job that starts later, and in each line of a sweep.
 func TestCompare(t *testing.T) {
@@ -49,7 +49,8 @@ func TestCompare(t *testing.T) {
 	}
 	r := clitest.Run(newCommand, path, "--compare")
 	want := "rank measured predicted error\n0 80ns 100ns 25.00%\n1 100ns 60ns -40.00%\n2 7ns \n3 0s \nall 100ns 100ns 0.00%\n\n" +
-		"error of ranks mean of absolute values 32.50%, largest 40.00%\n"
+		"error of ranks mean of absolute values 32.50%, largest 40.00%\n" +
+		"resolution 20ns, ±20.00% of the longest rank\n"
 	if !strings.Contains(squeezed(r.Stdout), want) {
 		t.Errorf("no %q in\n%s", want, squeezed(r.Stdout))
 	}
@@ -136,5 +137,33 @@ func TestCompareSteps(t *testing.T) {
 		"2 0 50ns 50ns 0.00%\n2 1 10ns \n2 all 50ns 50ns 0.00%\n"
 	if !strings.Contains(squeezed(r.Stdout), want) {
 		t.Errorf("no %q in\n%s", want, squeezed(r.Stdout))
+	}
+}
+
+// TestStartMeasured checks that ranks start at their recorded times, which the comparison subtracts, and the errors of
+// the flags.
+func TestStartMeasured(t *testing.T) {
+	path := storedFile(t, measuredTrace())
+	r := clitest.Run(newCommand, path, "--start", "measured", "--compare", "--json", "--exclude-outliers")
+	var d struct {
+		Makespan int64 `json:"makespan_ps"`
+		Compare  json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil || r.Status != 0 {
+		t.Fatal(err, r.Stdout, r.Stderr)
+	}
+	// Rank 0 starts 1060 ns after the first op of rank 1, and takes 100 ns.
+	if string(d.Compare) != measuredResult || d.Makespan != int64(1160*ns) {
+		t.Errorf("makespan %d, %s", d.Makespan, d.Compare)
+	}
+	for want, args := range map[string][]string{
+		"--exclude-outliers needs --compare":       {path, "--exclude-outliers"},
+		"--start: expected together or measured":   {path, "--start", "late"},
+		"--start measured: expected one trace":     {path, "--trace", path, "--start", "measured"},
+		"--start: the trace has no measured times": {storedFile(t, dag.NewBuilder(1).Trace()), "--start", "measured"},
+	} {
+		if r := clitest.Run(newCommand, args...); r.Status == 0 || !strings.Contains(r.Stderr, want) {
+			t.Errorf("%v: status %d, %s", args, r.Status, r.Stderr)
+		}
 	}
 }
