@@ -203,7 +203,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if text := b.otherNetwork(); text != "" {
 		env.Warnf("%s", text)
 	}
-	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.Check())
+	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.CheckNames(b.platform.HostNames()))
 	if err == nil && env.IsGiven("ack-share") && !b.model.crossTraffic {
 		err = param.Needs("ack-share", "--cross-traffic")
 	}

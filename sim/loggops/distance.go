@@ -36,7 +36,7 @@ func (d *distances) check(m Model, env *sim.Env) (err error) {
 	if d.latencies, err = topology.NewLatencies(env.Context, d.topology); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	return d.placement.Check()
+	return d.placement.CheckNames(d.latencies.Names)
 }
 
 // place returns the hosts of the ranks. nodes are those of the trace.

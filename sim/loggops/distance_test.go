@@ -45,6 +45,7 @@ func TestLatencyByDistance(t *testing.T) {
 		{file, "packed", 0, 1, 2 * us}, {file, "packed", 0, 2, 12 * us}, {file, "packed", 2, 0, 32 * us},
 		{file, "packed", 3, 2, 2 * us}, {file, "strided:2", 0, 1, 12 * us},
 		{file, write(t, "hosts", "0\n0\n2\n3\n"), 0, 1, 300 * dag.Nanosecond},
+		{file, write(t, "names", "c\na\nb\nd\n"), 0, 1, 32 * us},
 		{"leafspine:hosts=4,tor=2,spines=2,latency=1us,switchlatency=200ns", "packed", 0, 1, 2*us + 200*dag.Nanosecond},
 		{"leafspine:hosts=4,tor=2,spines=2,latency=1us,switchlatency=200ns", "packed", 0, 3, 4*us + 600*dag.Nanosecond},
 		{"leafspine:hosts=4,tor=2,spines=2,latency=1us,switchlatency=200ns", "strided:2", 0, 1,

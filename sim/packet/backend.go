@@ -121,7 +121,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			return err
 		}
 	}
-	return b.placement.Check()
+	return b.placement.CheckNames(b.platform.HostNames())
 }
 
 // checkParams completes and checks the parameters of runs.

@@ -103,6 +103,14 @@ type cluster interface {
 	hops(list []uint32, from, to uint32) []uint32
 }
 
+// HostNames returns the names of the hosts; those of no platform are nil.
+func (p *Platform) HostNames() []string {
+	if p == nil {
+		return nil
+	}
+	return p.Hosts
+}
+
 // LinkByName returns the link with a name, or both directions of one.
 func (p *Platform) LinkByName(name string) (links []int, err error) {
 	for i := range p.Links {

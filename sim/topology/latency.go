@@ -19,6 +19,8 @@ import (
 type Latencies struct {
 	// Topology describes the network.
 	Topology sim.Topology
+	// Names are those of the hosts of a platform; nil: another network.
+	Names []string
 
 	hosts int
 	least dag.Time // a lower bound between different hosts
@@ -57,7 +59,7 @@ func (l *Latencies) platform(_ context.Context, text string) error {
 		return err
 	}
 	router := platform.NewRouter(p)
-	l.hosts, l.Topology = len(p.Hosts), *p.Describe()
+	l.hosts, l.Names, l.Topology = len(p.Hosts), p.Hosts, *p.Describe()
 	l.least = dag.Time(min(float64(maxLatency), p.LeastLatency()*float64(dag.Second)))
 	l.find = func(from, to uint32) (dag.Time, error) {
 		path, err := router.Route(from, to)

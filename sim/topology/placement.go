@@ -55,8 +55,11 @@ func PlacementParam(p *Placement) param.Param {
 	return v.Default(p.text).Offer(PlacementPolicies...)
 }
 
-// Check loads the file of the policy, if any.
-func (p *Placement) Check() error {
+// Check loads the file of the policy, if any, with the numbers of hosts.
+func (p *Placement) Check() error { return p.CheckNames(nil) }
+
+// CheckNames loads the file of the policy, if any, with numbers or names of hosts.
+func (p *Placement) CheckNames(names []string) error {
 	if p.file == "" {
 		return nil
 	}
@@ -68,17 +71,29 @@ func (p *Placement) Check() error {
 		return err
 	}
 	defer f.Close()
-	p.hosts, err = readHosts(f, p.file)
+	p.hosts, err = readHosts(f, p.file, names)
 	return err
 }
 
-// readHosts reads one host number per line, by rank.
-func readHosts(r io.Reader, name string) (hosts []uint32, err error) {
+// readHosts reads the number of a host, or one of some names of hosts, per line, by rank.
+func readHosts(r io.Reader, name string, names []string) (hosts []uint32, err error) {
 	hosts = []uint32{}
+	expected, known := "the number of a host", make(map[string]uint64, len(names))
+	if names != nil {
+		expected = "the name or the number of a host"
+	}
+	for i, host := range names {
+		known[host] = uint64(i)
+	}
 	err = conf.EachLine(r, name, func(fields []string) error {
-		host, err := strconv.ParseUint(fields[0], 10, 31)
-		if err != nil || len(fields) > 1 {
-			return &conf.Error{Expected: "the number of a host", Found: strings.Join(fields, " ")}
+		host, is := known[fields[0]]
+		if !is {
+			var err error
+			host, err = strconv.ParseUint(fields[0], 10, 31)
+			is = err == nil
+		}
+		if !is || len(fields) > 1 {
+			return &conf.Error{Expected: expected, Found: strings.Join(fields, " ")}
 		}
 		hosts = append(hosts, uint32(host))
 		return nil

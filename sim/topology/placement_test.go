@@ -78,7 +78,7 @@ func FuzzHosts(f *testing.F) {
 	f.Add("0\n1\n")
 	f.Add("# x\n\n5 6")
 	f.Fuzz(func(t *testing.T, text string) {
-		hosts, err := readHosts(strings.NewReader(text), "f")
+		hosts, err := readHosts(strings.NewReader(text), "f", []string{"a", "3"})
 		var wrong *conf.Error
 		if errors.As(err, &wrong) && (wrong.File != "f" || wrong.Line < 1) || err == nil && hosts == nil {
 			t.Errorf("%v, %v", hosts, err)
