@@ -41,7 +41,9 @@ func runLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*outcome, error) {
 		return nil, err
 	}
 	if o.Threads > 1 && s.divisible() {
-		err = s.replayOn(o.Threads)
+		err = s.replayOn(o.Threads, &sim.ThreadTuner{
+			MinEvents: minDrawn, MinSpeedup: minSpeedup, FirstRounds: firstRounds,
+		})
 	} else {
 		err = s.finish()
 	}

@@ -95,12 +95,16 @@ const (
 	firstRounds = 128
 )
 
-// replayOn replays on one thread or on several, whichever is faster.
-func (s *loggopsim) replayOn(threads int) error {
-	tuner := sim.ThreadTuner{MinEvents: minDrawn, MinSpeedup: minSpeedup, FirstRounds: firstRounds}
+// replayOn replays on one thread or on several, whichever is faster according to the tuner. If its MinEvents is 0,
+// several threads run from the start.
+func (s *loggopsim) replayOn(threads int, tuner *sim.ThreadTuner) error {
 	var all *shards
 	for {
-		for range tuner.SingleRounds() {
+		rounds := tuner.SingleRounds()
+		if all == nil && tuner.MinEvents == 0 {
+			rounds = 0
+		}
+		for range rounds {
 			began, before := time.Now(), s.sequence
 			for left := max(roundEvents, s.queue.Len()); left > 0; left -= checkEvents {
 				if ended, err := s.handleSome(min(left, checkEvents)); ended || err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 )
 
 // simultaneous returns a schedule for shards: one stream, no wildcards on sends, and few lengths and sizes, so that
@@ -182,6 +183,19 @@ func TestShardsFromEndToEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameOutcome(t, uint64(seed), got, want)
+		}
+		for threads := 2; threads < 6; threads++ { // from the start, and after a few rounds
+			for _, tuner := range []sim.ThreadTuner{{}, {MinEvents: minDrawn, MinSpeedup: minSpeedup}} {
+				s, err := newLogGOPSim(compile(t, trace), n, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.begin()
+				if err := s.replayOn(threads, &tuner); err != nil {
+					t.Fatal(err)
+				}
+				sameOutcome(t, uint64(seed), s.outcome(s.unmatched()), want)
+			}
 		}
 	}
 }
