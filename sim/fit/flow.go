@@ -52,11 +52,12 @@ func Flow(tables []*Table, o FlowOptions) (*File, error) {
 		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
 	}
 	points, paths := Points(rows)
-	segments, err := Split(points)
+	segments, finer, err := divisions(points)
 	if err != nil {
 		return nil, fmt.Errorf("ping-pong: %w", err)
 	}
-	e := &flowEstimate{options: o, estimate: estimate{tables: tables, points: points, paths: paths, messages: segments,
+	e := &flowEstimate{options: o, estimate: estimate{tables: tables, points: points, paths: paths,
+		messages: segments, finer: finer,
 		random: rand.New(rand.NewPCG(o.Seed, 0)),
 		file:   &File{Backend: "flow", Model: "smpi", Topology: o.Topology, Seed: o.Seed}}}
 	e.file.add(tables)
@@ -204,10 +205,7 @@ const (
 
 // findFactors fits factors in the segments of messages, and looks for a known table that explains the times as well.
 func (e *flowEstimate) findFactors() {
-	var from []int64
-	for _, s := range e.messages {
-		from = append(from, e.travelling(s.From))
-	}
+	from := e.starts(e.messages)
 	e.fitted = e.solve(from, e.points, e.send, e.recv)
 	e.chosen = e.fitted
 	mean, worst := e.errors(&e.fitted)
@@ -226,6 +224,14 @@ func (e *flowEstimate) findFactors() {
 		e.file.Remark("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error of "+
 			"%.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*least, 100*mean)
 	}
+}
+
+// starts returns the bytes that travel above which segments begin.
+func (e *flowEstimate) starts(segments []Segment) (from []int64) {
+	for _, s := range segments {
+		from = append(from, e.travelling(s.From))
+	}
+	return from
 }
 
 // travelling returns the bytes above which a table of factors has those of messages from a size on.
@@ -346,7 +352,13 @@ func (e *flowEstimate) bootstrap(draws int) {
 	scale := math.Sqrt(float64(len(e.points))/float64(free)) * student(free)
 	send, recv := newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv)
 	nonBlocking := newResampler(e.nonBlockingAt, e.nonBlocking)
-	var factors []Factors
+	divisions := [][]int64{from}
+	if e.chosen.Model == "" {
+		for _, finer := range e.finer {
+			divisions = append(divisions, e.starts(finer))
+		}
+	}
+	factors := make([][]Factors, len(divisions))
 	var calls [3][][]Segment
 	points := slices.Clone(e.points)
 	for range draws {
@@ -357,7 +369,9 @@ func (e *flowEstimate) bootstrap(draws int) {
 		s, r := send.draw(e.random), recv.draw(e.random)
 		calls[0], calls[1] = append(calls[0], s), append(calls[1], r)
 		calls[2] = append(calls[2], nonBlocking.draw(e.random))
-		factors = append(factors, e.solve(from, points, s, r))
+		for i, division := range divisions {
+			factors[i] = append(factors[i], e.solve(division, points, s, r))
+		}
 	}
 	bounds := e.bounds()
 	column := make([]float64, draws)
@@ -371,16 +385,24 @@ func (e *flowEstimate) bootstrap(draws int) {
 	}
 	for i, at := range bounds {
 		latency, bandwidth := e.chosen.at(at + e.options.Envelope)
-		s := FileSegment{From: at, Parameters: map[string]Parameter{
-			"latency_factor": interval(latency, "1", func(draw int) float64 {
-				l, _ := factors[draw].at(at + e.options.Envelope)
-				return l
-			}),
-			"bandwidth_factor": interval(bandwidth, "1", func(draw int) float64 {
-				_, b := factors[draw].at(at + e.options.Envelope)
-				return b
-			}),
-		}}
+		s := FileSegment{From: at, Parameters: map[string]Parameter{}}
+		if i+1 < len(bounds) {
+			s.To = bounds[i+1]
+		}
+		// A factor may be that of any division there.
+		l, b := Parameter{Value: latency, Low: latency, High: latency}, Parameter{Value: bandwidth, Low: bandwidth,
+			High: bandwidth}
+		for k, division := range divisions {
+			for j, above := range division {
+				first := max(above+1-e.options.Envelope, at)
+				if s.To > 0 && first >= s.To || j+1 < len(division) && first+e.options.Envelope > division[j+1] {
+					continue // none of its sizes are in the segment
+				}
+				l = l.hull(interval(latency, "1", func(draw int) float64 { return factors[k][draw].Latency[j] }))
+				b = b.hull(interval(bandwidth, "1", func(draw int) float64 { return factors[k][draw].Bandwidth[j] }))
+			}
+		}
+		s.Parameters["latency_factor"], s.Parameters["bandwidth_factor"] = l, b
 		for k, name := range []string{"os", "or", "ois"} {
 			list := [][]Segment{e.send, e.recv, e.nonBlocking}[k]
 			if name == "ois" && list == nil {
@@ -394,12 +416,15 @@ func (e *flowEstimate) bootstrap(draws int) {
 				return segmentAt(calls[k][draw], at).PerByte
 			})
 		}
-		if i+1 < len(bounds) {
-			s.To = bounds[i+1]
-		}
 		e.undetermined(s.Parameters, at)
 		e.file.Segments = append(e.file.Segments, s)
 	}
+}
+
+// hull returns the parameter with an interval that has another one's, too.
+func (p Parameter) hull(other Parameter) Parameter {
+	p.Low, p.High, p.Unit = min(p.Low, other.Low), max(p.High, other.High), other.Unit
+	return p
 }
 
 // bounds returns the first sizes of the segments of the file.

@@ -181,7 +181,7 @@ func TestFlowIntervals(t *testing.T) {
 		check("detached", f.Parameters["detached"], 65536)
 	}
 	t.Logf("%d of %d intervals contain the truth", inside, all)
-	if inside < all*85/100 {
+	if inside < all*95/100 {
 		t.Errorf("%d of %d intervals contain the truth", inside, all)
 	}
 }

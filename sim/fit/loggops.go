@@ -24,11 +24,11 @@ func LogGOPS(tables []*Table, o Options) (*File, error) {
 		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
 	}
 	points, paths := Points(rows)
-	segments, err := Split(points)
+	segments, finer, err := divisions(points)
 	if err != nil {
 		return nil, fmt.Errorf("ping-pong: %w", err)
 	}
-	e := &estimate{tables: tables, points: points, paths: paths, messages: segments,
+	e := &estimate{tables: tables, points: points, paths: paths, messages: segments, finer: finer,
 		random: rand.New(rand.NewPCG(o.Seed, 0)), file: &File{Backend: "loggops", Model: "strict", Seed: o.Seed}}
 	e.file.add(tables)
 	e.findEager()
@@ -51,9 +51,10 @@ type estimate struct {
 	tables   []*Table
 	points   []Point
 	paths    []string
-	messages []Segment // times of messages, from the send to the end of the receive
-	send     []Segment // time in a send; nil: unknown
-	recv     []Segment // time in a receive whose message has arrived; nil: unknown
+	messages []Segment   // times of messages, from the send to the end of the receive
+	finer    [][]Segment // divisions that the measurements do not exclude
+	send     []Segment   // time in a send; nil: unknown
+	recv     []Segment   // time in a receive whose message has arrived; nil: unknown
 	sendAt   []Point
 	recvAt   []Point
 	eager    int64 // largest eager message of the model
@@ -190,8 +191,7 @@ func (e *estimate) decompose() {
 	}
 	slices.Sort(e.from)
 	e.from = slices.Compact(e.from)
-	e.values = make([]costs, len(e.from))
-	e.divide(e.messages, e.send, e.recv, e.values)
+	e.values = e.divide(e.messages, e.send, e.recv, e.from)
 	short := 0.0
 	for i, c := range e.values {
 		if e.from[i] <= e.eager {
@@ -236,10 +236,12 @@ func (e *estimate) handshake() {
 	}
 }
 
-// divide splits the times of messages into overheads, latency and bytes, for each segment of parameters. No table tells
+// divide splits the times of messages into overheads, latency and bytes, for segments that begin at some sizes. No table
+// tells
 // the overheads of messages whose send waits: theirs are assumed not to depend on the size.
-func (e *estimate) divide(messages, send, recv []Segment, values []costs) {
-	for i, from := range e.from {
+func (e *estimate) divide(messages, send, recv []Segment, begins []int64) []costs {
+	values := make([]costs, len(begins))
+	for i, from := range begins {
 		message, s, r := segmentAt(messages, from), segmentAt(send, from), segmentAt(recv, from)
 		if from > e.limit {
 			s.PerByte, r.PerByte = 0, 0
@@ -261,6 +263,7 @@ func (e *estimate) divide(messages, send, recv []Segment, values []costs) {
 		}
 		values[i] = c
 	}
+	return values
 }
 
 // mean returns the mean of the numbers that are numbers.
@@ -316,23 +319,43 @@ func (e *estimate) findGap() {
 
 // bootstrap computes 95 % intervals by drawing errors of the fit again.
 func (e *estimate) bootstrap(draws int) {
-	samples := make([][]costs, 0, draws)
-	resamplers := []*resampler{
-		newResampler(e.points, e.messages), newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv),
+	send, recv := newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv)
+	// A parameter may be that of any division of the sizes.
+	divisions := append([][]Segment{e.messages}, e.finer...)
+	begins, samples := make([][]int64, len(divisions)), make([][][]costs, len(divisions))
+	resamplers := make([]*resampler, len(divisions))
+	for k, division := range divisions {
+		begins[k] = slices.Clone(e.from)
+		for _, s := range division {
+			begins[k] = append(begins[k], s.From)
+		}
+		slices.Sort(begins[k])
+		begins[k] = slices.Compact(begins[k])
+		resamplers[k] = newResampler(e.points, division)
 	}
 	for range draws {
-		values := make([]costs, len(e.from))
-		e.divide(resamplers[0].draw(e.random), resamplers[1].draw(e.random), resamplers[2].draw(e.random), values)
-		samples = append(samples, values)
+		s, r := send.draw(e.random), recv.draw(e.random)
+		for k := range divisions {
+			samples[k] = append(samples[k], e.divide(resamplers[k].draw(e.random), s, r, begins[k]))
+		}
 	}
 	column := make([]float64, draws)
-	interval := func(value float64, of func([]costs) float64) Parameter {
-		for i, s := range samples {
-			column[i] = of(s)
+	interval := func(segment int, value float64, of func(costs) float64) Parameter {
+		p := Parameter{Value: value, Low: value, High: value}
+		for k, list := range samples {
+			for j, at := range begins[k] {
+				if at < e.from[segment] || segment+1 < len(e.from) && at >= e.from[segment+1] {
+					continue
+				}
+				for i, s := range list {
+					column[i] = of(s[j])
+				}
+				slices.Sort(column)
+				p.Low = min(p.Low, column[int(0.025*float64(draws))])
+				p.High = max(p.High, column[min(int(0.975*float64(draws)), draws-1)])
+			}
 		}
-		slices.Sort(column)
-		low, high := column[int(0.025*float64(draws))], column[min(int(0.975*float64(draws)), draws-1)]
-		return Parameter{Value: value, Low: min(low, value), High: max(high, value)}
+		return p
 	}
 	first := e.values[0].latency
 	for i, c := range e.values {
@@ -341,12 +364,12 @@ func (e *estimate) bootstrap(draws int) {
 			handshake = 2 * first
 		}
 		seconds := func(value float64, of func(costs) float64) Parameter {
-			p := interval(value, func(s []costs) float64 { return of(s[i]) })
+			p := interval(i, value, of)
 			p.Unit = "s"
 			return p
 		}
 		perByte := func(value float64, of func(costs) float64) Parameter {
-			p := interval(value, func(s []costs) float64 { return of(s[i]) })
+			p := interval(i, value, of)
 			p.Unit = "s/B"
 			return p
 		}

@@ -52,6 +52,10 @@ const (
 	resolution  = 1e-4  // relative error that counts as none
 	rounds      = 8     // of reweighting
 
+	leastRefined = 3 // sizes of each part of a segment of a finer division
+	refinements  = 2 // number of finer divisions
+	leastGain    = 6 // of twice the log-likelihood by a cut there: Akaike's criterion for three parameters
+
 	maxWork = 1 << 32 // square of the number of sizes, times that of points and paths: a few minutes
 )
 
@@ -61,11 +65,17 @@ const (
 // 0.2 % with many segments, it divides on until each point is within 0.5 %. A segment has at least two sizes; on a
 // machine without noise it may have one, and then the slope of the next segment. Lines start at 0 or above.
 func Split(points []Point) ([]Segment, error) {
+	segments, _, err := divisions(points)
+	return segments, err
+}
+
+// divisions is [Split] with finer divisions, whose cuts noise may hide.
+func divisions(points []Point) (segments []Segment, finer [][]Segment, err error) {
 	paths := 0
 	for _, p := range points {
 		if !(p.Seconds > 0) || p.Bytes < 0 || p.Path < 0 {
-			return nil, fmt.Errorf("expected sizes of at least 0 and times above 0, found %d bytes in %g s", p.Bytes,
-				p.Seconds)
+			return nil, nil, fmt.Errorf("expected sizes of at least 0 and times above 0, found %d bytes in %g s",
+				p.Bytes, p.Seconds)
 		}
 		paths = max(paths, p.Path+1)
 	}
@@ -85,14 +95,15 @@ func Split(points []Point) ([]Segment, error) {
 		}
 	}
 	if len(s.first) < 2 {
-		return nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
+		return nil, nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
 	}
 	if n := float64(len(s.first)); n*n*float64(len(points)+paths) > maxWork {
-		return nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d sizes "+
-			"and %d times; drop some", len(s.first), len(points))
+		return nil, nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d "+
+			"sizes and %d times; drop some", len(s.first), len(points))
 	}
 	s.first = append(s.first, len(s.points))
-	return s.split(), nil
+	segments, finer = s.split()
+	return segments, finer, nil
 }
 
 // splitter divides points. Size k has the points first[k] to first[k+1]-1.
@@ -103,20 +114,59 @@ type splitter struct {
 	line   scratch
 }
 
-// split returns the segments.
-func (s *splitter) split() []Segment {
+// split returns the segments, and finer divisions whose cuts noise may hide: each segment of many sizes has one cut
+// more than before. A machine without noise has none.
+func (s *splitter) split() (segments []Segment, finer [][]Segment) {
 	d := s.divide(2)
 	if len(s.first)-1 > 2*d.most { // else there are too few sizes to tell noise from segments
 		single := s.divide(1)
 		if s.noiseless(s.segments(single, single.most)) {
 			for k := s.number(single); ; k++ {
 				if segments := s.segments(single, k); k == single.most || s.worst(segments) <= exact {
-					return s.join(segments)
+					return s.join(segments), nil
 				}
 			}
 		}
 	}
-	return s.segments(d, s.number(d))
+	segments = s.segments(d, s.number(d))
+	for level := segments; len(finer) < refinements; {
+		var next []Segment
+		for _, seg := range level {
+			next = append(next, s.refine(seg)...)
+		}
+		finer, level = append(finer, next), next
+	}
+	return segments, finer
+}
+
+// refine returns the two parts of a segment with the smallest errors, or the segment if it has few sizes or these
+// errors are not much smaller. A start per path more explains some noise by itself.
+func (s *splitter) refine(seg Segment) []Segment {
+	first, sizes := -1, 0
+	for i := range len(s.first) - 1 {
+		if at := s.points[s.first[i]].Bytes; at >= seg.Least && at < seg.To {
+			if first < 0 {
+				first = i
+			}
+			sizes++
+		}
+	}
+	part := splitter{points: s.points[s.first[max(first, 0)]:s.first[max(first, 0)+sizes]], paths: s.paths}
+	for i := range sizes + 1 {
+		part.first = append(part.first, s.first[first+i]-s.first[first])
+	}
+	if sizes < 2*leastRefined {
+		return []Segment{seg}
+	}
+	d := part.divide(leastRefined)
+	n := float64(len(part.points))
+	gain := n * math.Log((d.cost(1)/n+resolution*resolution)/(d.cost(2)/n+resolution*resolution))
+	if gain < leastGain+float64(s.paths-1) {
+		return []Segment{seg}
+	}
+	halves := part.segments(d, 2)
+	halves[0].From, halves[0].CutAfter, halves[1].To = seg.From, seg.CutAfter, seg.To
+	return halves
 }
 
 // join joins neighbors that one line fits as well: a machine of few segments shows the traces of other messages.
@@ -146,24 +196,27 @@ func (s *splitter) join(segments []Segment) []Segment {
 	return segments
 }
 
-// number selects the number of segments by the Bayesian information criterion with the variance of the errors by
-// degrees of freedom: with few sizes per segment, errors vanish because of the number of parameters. A segment has a
-// slope, a start per path and a cut.
+// number selects the number of segments with the least criterion.
 func (s *splitter) number(d *division) int {
-	n := len(s.points)
 	number, least := 1, math.Inf(1)
 	for k := 1; k <= d.most; k++ {
-		parameters := k*(s.paths+2) - 1
-		if parameters >= n {
-			break
-		}
-		variance := d.cost(k)/float64(n-parameters) + resolution*resolution
-		c := float64(n)*math.Log(variance) + float64(parameters)*math.Log(float64(n))
-		if c < least-1e-9 {
+		if c := s.criterion(d, k); c < least-1e-9 {
 			number, least = k, c
 		}
 	}
 	return number
+}
+
+// criterion is the Bayesian information criterion of a number of segments, with the variance of the errors by degrees
+// of freedom: with few sizes per segment, errors vanish because of the number of parameters. A segment has a slope, a
+// start per path and a cut. It is infinite if there are as many parameters as points.
+func (s *splitter) criterion(d *division, k int) float64 {
+	n, parameters := len(s.points), k*(s.paths+2)-1
+	if parameters >= n {
+		return math.Inf(1)
+	}
+	variance := d.cost(k)/float64(n-parameters) + resolution*resolution
+	return float64(n)*math.Log(variance) + float64(parameters)*math.Log(float64(n))
 }
 
 // division has the best divisions of the first sizes into segments.
