@@ -40,8 +40,10 @@ type group struct {
 // exchange is the messages of a group.
 type exchange struct {
 	group
-	pairs []pair
-	rule  rule
+	pairs    []pair
+	byRank   []priced // costs of rankRules
+	first    int      // number of the first group with the same pairs: programs number iterations by tags
+	repeated bool     // that is another group
 }
 
 // sequences are the messages and collectives of each rank, as numbers of calls.
@@ -137,22 +139,53 @@ func (m *model) exchanges() []*exchange {
 			}
 		}
 	}
+	firsts := map[string]int{}
+	var key []byte
+	for i, x := range all {
+		key = key[:0]
+		for _, p := range x.pairs {
+			key = numbers(key, []int32{p.from, p.to})
+		}
+		x.first, x.repeated = i, false
+		if n, known := firsts[string(key)]; known {
+			x.first, x.repeated, x.pairs = n, true, all[n].pairs
+		} else {
+			firsts[string(key)] = i
+		}
+	}
 	return all
 }
 
-// messageRules are the rules for messages, the preferred ones first.
-var messageRules = []rule{onGrid, onLine, byXor, fixed, mirrored, transpose, reverse, left, right}
+// rankRules are the rules for messages that do not depend on the grid, the preferred ones first.
+var rankRules = []rule{onLine, byXor, fixed, mirrored, transpose, reverse, left, right}
 
 // priced is a rule and its cost.
 type priced struct {
-	rule rule
-	cost int
+	rule            rule
+	cost, irregular int
+}
+
+// dense reports whether ranks have more partners than neighbors on a grid, such as all other ranks.
+func (x *exchange) dense(ranks int) bool {
+	const most = 100 // more than 3^maxDims
+	return len(x.pairs) > most*ranks
+}
+
+// price sets the costs of the rules that do not depend on the grid.
+func (x *exchange) price(s *space) {
+	x.byRank = nil
+	for _, r := range rankRules {
+		if cost, irregular, ok := s.cost(r, x.pairs); ok {
+			x.byRank = append(x.byRank, priced{r, cost, irregular})
+		}
+	}
 }
 
 // chosen is a choice of rules for all groups.
 type chosen struct {
 	cost  int
 	rules [][]priced // of each group, the cheapest first
+	clear bool       // all groups have the same rule, and no partners are irregular
 }
 
 // choose ranks the rules of each group by their cost. The total cost grows with the number of different rules.
@@ -160,15 +193,18 @@ func choose(s *space, all []*exchange) chosen {
 	var c chosen
 	different := map[rule]bool{}
 	for _, x := range all {
+		if x.repeated {
+			c.cost += c.rules[x.first][0].cost
+			c.rules = append(c.rules, c.rules[x.first])
+			continue
+		}
 		var list []priced
-		for _, r := range messageRules {
-			if r == onGrid && len(s.grid) == 1 {
-				continue
-			}
-			if cost, ok := s.cost(r, x.pairs); ok {
-				list = append(list, priced{r, cost})
+		if len(s.grid) > 1 && !x.dense(s.ranks) {
+			if cost, irregular, ok := s.cost(onGrid, x.pairs); ok {
+				list = append(list, priced{onGrid, cost, irregular})
 			}
 		}
+		list = append(list, x.byRank...)
 		slices.SortStableFunc(list, func(a, b priced) int { return a.cost - b.cost })
 		c.cost += list[0].cost
 		different[list[0].rule] = true
@@ -176,6 +212,11 @@ func choose(s *space, all []*exchange) chosen {
 		c.rules = append(c.rules, slices.DeleteFunc(list, func(p priced) bool { return p.cost > most }))
 	}
 	c.cost += len(different)
+	// The torus of 4 x 4 ranks is a hypercube, so an exclusive or is not clear.
+	c.clear = len(different) == 0 || len(different) == 1 && !different[byXor]
+	c.clear = c.clear && !slices.ContainsFunc(c.rules, func(list []priced) bool {
+		return list[0].irregular > 0
+	})
 	return c
 }
 

@@ -192,7 +192,7 @@ func (g *target) needsAll(s *slot, start bool, x *loop, body int) bool {
 
 // assignDonors chooses the recorded rank whose calcs and unexplained sizes each rank has: one at the same place of the
 // grid, each about equally often, in an order drawn by the seed. On as many ranks as recorded each has its own.
-func (g *target) assignDonors() []class {
+func (g *target) assignDonors() []Class {
 	class := func(s *space, rank int) int32 {
 		value := int32(0)
 		c := s.coordinates(rank)

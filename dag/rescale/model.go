@@ -110,6 +110,11 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	}
 	m.tags = tagBaseOf(t)
 	groups := m.exchanges()
+	const mostGroups = 1 << 16
+	if len(groups) > mostGroups {
+		return nil, refuse("messages have %d different tags, expected %d or fewer: the tag has no known rule", len(groups),
+			mostGroups)
+	}
 	var why error
 	type attempt struct {
 		space
@@ -148,18 +153,31 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 	var list []space
 	costs := map[string]int{}
 	p := len(m.from.Ranks)
-	var pairs []pair
+	line := space{ranks: p, grid: []int{p}}
+	line.findPeriods(pairsOf(groups))
+	line.ring = line.periodic[0]
 	for _, x := range groups {
-		pairs = append(pairs, x.pairs...)
+		if !x.repeated {
+			x.price(&line)
+		}
 	}
-	for dims := 1; dims <= maxDims; dims++ {
+	sparse := slices.DeleteFunc(slices.Clone(groups), func(x *exchange) bool { return x.dense(p) })
+	clear := false
+	for dims := 1; dims <= maxDims && !clear; dims++ {
 		for _, grid := range grids(p, dims) {
 			if recorded != nil && !slices.Equal(grid, recorded) {
 				continue
 			}
-			s := space{ranks: p, grid: grid}
-			m.setPeriods(&s, pairs)
-			costs[text(grid)] = choose(&s, groups).cost + 1000*m.foreign(&s)
+			s := space{ranks: p, grid: grid, ring: line.ring}
+			s.findPeriods(pairsOf(sparse))
+			c := choose(&s, groups)
+			if along := c.along(groups); len(along) > 0 && len(along) < len(groups) {
+				s.findPeriods(pairsOf(along)) // other messages do not show what is periodic
+				c = choose(&s, groups)
+			}
+			foreign := m.foreign(&s)
+			costs[text(grid)] = c.cost + 1000*foreign
+			clear = clear || c.clear && foreign == 0
 			list = append(list, s)
 		}
 	}
@@ -167,12 +185,23 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 	return list
 }
 
-// setPeriods sets the periods of the grid and of the line.
-func (m *model) setPeriods(s *space, pairs []pair) {
-	s.findPeriods(pairs)
-	line := space{ranks: s.ranks, grid: []int{s.ranks}}
-	line.findPeriods(pairs)
-	s.ring = line.periodic[0]
+// along returns the groups whose messages go along the grid.
+func (c *chosen) along(groups []*exchange) (all []*exchange) {
+	for i, x := range groups {
+		if c.rules[i][0].rule == onGrid {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+func pairsOf(groups []*exchange) (all []pair) {
+	for _, x := range groups {
+		if !x.repeated {
+			all = append(all, x.pairs...)
+		}
+	}
+	return all
 }
 
 // foreign returns the number of communicators that are no part of the grid.
@@ -245,11 +274,21 @@ func (m *model) try(s space, groups []*exchange, pure bool) error {
 		}
 	}
 	rules := map[group]rule{}
+	compared := 0
 	for i, by := range choose(&m.old, groups).rules {
-		if pure {
-			by = []priced{{rule: onGrid}}
+		x := groups[i]
+		const most = 256 // comparisons, each of which reads the trace
+		switch {
+		case pure:
+			rules[x.group] = onGrid
+		case x.repeated:
+			rules[x.group] = rules[groups[x.first].group]
+		case len(by) > 1 && compared < most:
+			rules[x.group] = m.best(x.group, by)
+			compared++
+		default:
+			rules[x.group] = by[0].rule
 		}
-		rules[groups[i].group] = m.best(groups[i].group, by)
 	}
 	q := m.tokens(rules, nil)
 	k, err := alignAll(q, func(c int32, rank int) bool { return m.exists(&q.calls[c], rank) })
@@ -263,9 +302,6 @@ func (m *model) try(s space, groups []*exchange, pure bool) error {
 // exclusive or counts twice, for its two directions.
 func (m *model) best(g group, by []priced) rule {
 	best, least, cost := by[0].rule, -1, 0
-	if len(by) == 1 {
-		return best
-	}
 	for _, p := range by {
 		q := m.tokens(map[group]rule{g: p.rule}, &g)
 		k, err := alignAll(q, func(c int32, rank int) bool { return m.exists(&q.calls[c], rank) })
@@ -296,7 +332,7 @@ func (m *model) exists(c *call, rank int) bool {
 func (m *model) irregular(groups []*exchange, rules map[group]rule) error {
 	worst, most := groups[0], -1
 	for _, x := range groups {
-		if cost, ok := m.old.cost(rules[x.group], x.pairs); ok && cost > most {
+		if cost, _, ok := m.old.cost(rules[x.group], x.pairs); ok && cost > most {
 			worst, most = x, cost
 		}
 	}

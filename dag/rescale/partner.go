@@ -212,13 +212,14 @@ func (s *space) findPeriods(pairs []pair) {
 }
 
 // cost returns how well a rule describes the pairs of a group: the number of different partners plus the number of
-// those that some ranks have and others lack without being at a border. ok is false if the rule does not apply.
-func (s *space) cost(r rule, pairs []pair) (cost int, ok bool) {
+// those that some ranks have and others lack without being at a border, which it returns as irregular. ok is false if
+// the rule does not apply.
+func (s *space) cost(r rule, pairs []pair) (cost, irregular int, ok bool) {
 	counts := map[vector]int{}
 	for _, p := range pairs {
 		v, ok := s.value(r, p)
 		if !ok {
-			return 0, false
+			return 0, 0, false
 		}
 		counts[v]++
 	}
@@ -228,10 +229,10 @@ func (s *space) cost(r rule, pairs []pair) (cost int, ok bool) {
 			cost++
 		}
 		if !s.regular(r, v, n) {
-			cost++
+			irregular++
 		}
 	}
-	return cost, true
+	return cost + irregular, irregular, true
 }
 
 // value returns the number that a rule needs for a pair.
@@ -258,11 +259,26 @@ func (s *space) value(r rule, p pair) (v vector, ok bool) {
 
 // regular reports whether n is the number of ranks that have the partner.
 func (s *space) regular(r rule, v vector, n int) bool {
-	switch d := int(max(v[0], -v[0])); {
-	case r == fixed:
+	d := int(max(v[0], -v[0]))
+	switch r {
+	case onGrid:
+		all := 1
+		for k, length := range s.grid {
+			if !s.periodic[k] {
+				length -= int(max(v[k], -v[k]))
+			}
+			all *= length
+		}
+		return n == all
+	case onLine:
+		if d > 0 && d&(d-1) == 0 && (n == d || n == s.ranks/(2*d)) { // of a binomial tree
+			return true
+		}
+		return n == s.ranks || !s.ring && n == s.ranks-d
+	case fixed:
 		return n == 1 || n >= s.ranks-1
-	case r == onLine && d > 0 && d&(d-1) == 0 && (n == d || n == s.ranks/(2*d)): // of a binomial tree
-		return true
+	case byXor:
+		return n == s.ranks
 	}
 	all := 0
 	for rank := range s.ranks {

@@ -18,7 +18,7 @@ type Report struct {
 	Second      *Second  `json:"second,omitempty"`
 	Calls       []Call   `json:"calls"`
 	Rounds      []Rounds `json:"rounds,omitempty"`
-	Classes     []class  `json:"classes"`
+	Classes     []Class  `json:"classes"`
 	Assumptions []string `json:"assumptions"`
 	Dropped     []string `json:"dropped,omitempty"`
 }
@@ -57,15 +57,15 @@ type Rounds struct {
 	Times    int    `json:"times"` // in the program
 }
 
-// class is ranks at the same place of the grid.
-type class struct {
+// Class is ranks at the same place of the grid.
+type Class struct {
 	Place    string `json:"place"`
 	Recorded int    `json:"recorded"`
 	New      int    `json:"new"`
 }
 
 // classesOf returns the classes in a fixed order.
-func classesOf(s *space, members map[int32][]int32, counts map[int32]int) []class {
+func classesOf(s *space, members map[int32][]int32, counts map[int32]int) []Class {
 	keys := map[int32]bool{}
 	for k := range members {
 		keys[k] = true
@@ -78,7 +78,7 @@ func classesOf(s *space, members map[int32][]int32, counts map[int32]int) []clas
 		sorted = append(sorted, k)
 	}
 	slices.Sort(sorted)
-	var all []class
+	var all []Class
 	for _, k := range sorted {
 		var parts []string
 		for d, v := len(s.grid)-1, k; d >= 0; d, v = d-1, v/3 {
@@ -90,13 +90,13 @@ func classesOf(s *space, members map[int32][]int32, counts map[int32]int) []clas
 			}
 		}
 		slices.Reverse(parts)
-		all = append(all, class{cmp.Or(strings.Join(parts, ", "), "inside"), len(members[k]), counts[k]})
+		all = append(all, Class{cmp.Or(strings.Join(parts, ", "), "inside"), len(members[k]), counts[k]})
 	}
 	return all
 }
 
 // report returns the report.
-func (g *target) report(classes []class, source string) *Report {
+func (g *target) report(classes []Class, source string) *Report {
 	r := &Report{From: g.old.ranks, To: g.new.ranks, Scaling: g.o.Scaling.String(), Classes: classes,
 		Assumptions: []string{}}
 	if len(g.old.grid) > 1 {
