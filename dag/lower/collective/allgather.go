@@ -129,6 +129,19 @@ func allgatherShift(p *Participant, s *Schedule) {
 	}
 }
 
+// allgatherOrdered is allgatherLinear in the order of the members: every member exchanges with the first one, the second
+// and so on, all at once.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_allgather.c (basic linear).
+func allgatherOrdered(p *Participant, s *Schedule) {
+	for other := range p.Members {
+		if other != p.Me {
+			s.post(other, p.block(p.Me))
+			s.recv(other, p.block(other))
+		}
+	}
+}
+
 // allgatherGatherthenbcast gathers all blocks at member 0 by gatherNonblocking, then broadcasts them by the algorithm that
 // the choice selects.
 //

@@ -160,6 +160,17 @@ func reduceChainbuffered(p *Participant, s *Schedule) {
 	reduceBuffered(p, s, chain, p.whole())
 }
 
+// reduceNonblocking is reduceLinear with non-blocking sends.
+//
+// Open MPI, ompi/mca/coll/libnbc/nbc_ireduce.c (linear).
+func reduceNonblocking(p *Participant, s *Schedule) {
+	if p.Me != p.Root {
+		s.post(p.Root, p.whole())
+		return
+	}
+	reduceLinear(p, s)
+}
+
 // reduceSequential sends every member's data to the root, which receives from one member after the other, the last one
 // first.
 //

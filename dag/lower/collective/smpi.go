@@ -53,8 +53,8 @@ const smpiOMPI = "barrier=recdoublinghigh:ranks<4,fan:ranks<8,recdoublinghigh:ra
 	"gather=nonblocking:ranks<4&block<2,sequential:ranks<4&block<4,binomial:ranks<4&block<32KiB," +
 	"sequential:ranks<4&block<64KiB,binomial:ranks<4&block<128KiB,nonblocking:ranks<4,binomial:ranks<8&block<1KiB," +
 	"sequential:ranks<8&block<8KiB,binomial:ranks<8&block<32KiB,sequential:ranks<8&block<256KiB,nonblocking:ranks<8," +
-	"binomial:ranks<256,binomial:ranks<512&block<2KiB,sequential:ranks<512&block<8KiB,binomial;" +
-	"gatherv=nonblocking;scatterv=nonblocking;scatter=nonblocking:ranks<4&block<2,sequential:ranks<4&block<128KiB," +
+	"binomial:ranks<256,binomial:ranks<512&block<2KiB,sequential:ranks<512&block<8KiB,binomial;gatherv=nonblocking;" +
+	"scatterv=nonblocking;scatter=nonblocking:ranks<4&block<2,sequential:ranks<4&block<128KiB," +
 	"nonblocking:ranks<4&block<256KiB,sequential:ranks<4,binomialascending:ranks<8&block<2KiB," +
 	"sequential:ranks<8&block<4KiB,binomialascending:ranks<8&block<8KiB,sequential:ranks<8&block<32KiB," +
 	"nonblocking:ranks<8&block<1MiB,sequential:ranks<8,binomialascending:ranks<16&block<16KiB," +
@@ -83,7 +83,14 @@ const smpiOMPI = "barrier=recdoublinghigh:ranks<4,fan:ranks<8,recdoublinghigh:ra
 	"bruck:ranks<256&block<1KiB,neighborexchange:ranks<256&block<64KiB,ring:ranks<256,bruck:ranks<512&block<1KiB," +
 	"ring:ranks<512,bruck:ranks<1024&block<512,gatherthenbcast:ranks<1024&block<1KiB,bruck:ranks<1024&block<4KiB," +
 	"neighborexchange:ranks<1024&block<1MiB,ring:ranks<1024,bruck:block<4KiB,neighborexchange;" +
-	"alltoall=pairwise:ranks<3&block<2,linearreverse:ranks<3&block<4,pairwise:ranks<3&block<16," +
+	"alltoallv=pairwise:ranks<4,ordered:ranks<64,pairwise:ranks<128,ordered:ranks<256,pairwise:ranks<1024,ordered;" +
+	"reducescatter=ring:ranks<4&<64KiB,rechalving:ranks<4&<128KiB,ring:ranks<4,linear:ranks<8&<8," +
+	"rechalving:ranks<8&<256KiB,ring:ranks<8,rechalving:ranks<32&<256KiB,ring:ranks<32,linear:ranks<64&<64," +
+	"rechalving:ranks<64&<512KiB,ring:ranks<64,linear:ranks<512&<256,rechalving:ranks<512,linear:ranks<4096&<512," +
+	"rechalving:ranks<4096,linear:<1KiB,rechalving;scan=ordered;exscan=ordered;" + smpiAlltoall
+
+// smpiAlltoall is the part of smpiOMPI for alltoall, which SMPI's default selection shares.
+const smpiAlltoall = "alltoall=pairwise:ranks<3&block<2,linearreverse:ranks<3&block<4,pairwise:ranks<3&block<16," +
 	"linearreverse:ranks<3&block<64,pairwise:ranks<3&block<256,linearreverse:ranks<3&block<4KiB," +
 	"pairwise:ranks<3&block<32KiB,linearreverse:ranks<3&block<1MiB,pairwise:ranks<3," +
 	"linearreverse:ranks<8&block<512KiB,pairwise:ranks<8&block<1MiB,linearreverse:ranks<16," +
@@ -91,9 +98,10 @@ const smpiOMPI = "barrier=recdoublinghigh:ranks<4,fan:ranks<8,recdoublinghigh:ra
 	"linearreverse:ranks<64,bruck:ranks<256&block<1KiB,linearreverse:ranks<256&block<256KiB,pairwise:ranks<256," +
 	"bruck:ranks<512&block<1KiB,linearreverse:ranks<512&block<32KiB,pairwise:ranks<512,bruck:ranks<1024&block<512," +
 	"linearreverse:ranks<1024&block<256KiB,pairwise:ranks<1024,bruck:ranks<2048&block<512,linearreverse:ranks<2048," +
-	"bruck:ranks<4096&block<1KiB,linearreverse:ranks<4096,bruck:block<2KiB,linearreverse;" +
-	"alltoallv=pairwise:ranks<4,ordered:ranks<64,pairwise:ranks<128,ordered:ranks<256,pairwise:ranks<1024,ordered;" +
-	"reducescatter=ring:ranks<4&<64KiB,rechalving:ranks<4&<128KiB,ring:ranks<4,linear:ranks<8&<8," +
-	"rechalving:ranks<8&<256KiB,ring:ranks<8,rechalving:ranks<32&<256KiB,ring:ranks<32,linear:ranks<64&<64," +
-	"rechalving:ranks<64&<512KiB,ring:ranks<64,linear:ranks<512&<256,rechalving:ranks<512,linear:ranks<4096&<512," +
-	"rechalving:ranks<4096,linear:<1KiB,rechalving;scan=ordered;exscan=ordered"
+	"bruck:ranks<4096&block<1KiB,linearreverse:ranks<4096,bruck:block<2KiB,linearreverse"
+
+// smpiDefault models SMPI's collectives without the option smpi/coll-selector (SimGrid 3.32,
+// src/smpi/colls/smpi_default_selector.cpp) for commutative operations on basic types.
+const smpiDefault = "barrier=fan;bcast=binomial;reduce=nonblocking;allreduce=reducethenbcast;gather=nonblocking;" +
+	"gatherv=nonblocking;scatter=nonblocking;scatterv=nonblocking;allgather=ordered;allgatherv=ordered;" +
+	"alltoallv=ordered;reducescatter=linear;scan=ordered;exscan=ordered;" + smpiAlltoall

@@ -16,6 +16,7 @@ var tables = [...]*table{
 	{name: "default", text: defaults},
 	{name: "mpich", text: mpich},
 	{name: "openmpi", text: openMPI},
+	{name: "smpi-default", text: smpiDefault},
 	{name: "smpi-mpich", text: smpiMPICH},
 	{name: "smpi-ompi", text: smpiOMPI},
 }
