@@ -2,14 +2,14 @@ package sim
 
 import "slices"
 
-// Op.first holds the dependents of an op if there are at most nearInOp of them, each at most farthestInOp ops after the
-// op, the usual case: listInOp is set, and the lowest bits are the distances, inOpBits each, the first dependent lowest.
-// 0 ends the list.
+// Op.first holds the dependents of an op if there are at most nearInOp of them, each at most farthestInOp ops after
+// the op, the usual case: listInOp is set, and the lowest bits are the distances, inOpBits each, the first dependent
+// lowest. 0 ends the list.
 //
-// Otherwise Op.first is the start of a list in the dependents of the rank: one list after the other, in 16-bit words. A
-// dependent up to nearMost ops after its op takes one word: the distance, with lastDependent in the last dependent of a
-// list. Any other takes three: farDependent instead of the distance, and the lower and upper half of its index within
-// the rank.
+// Otherwise Op.first is the start of a list in the dependents of the rank: one list after the other, in 16-bit words.
+// A dependent up to nearMost ops after its op takes one word: the distance, with lastDependent in the last dependent
+// of a list. Any other takes three: farDependent instead of the distance, and the lower and upper half of its index
+// within the rank.
 const (
 	listInOp     = 1 << 31
 	noDependents = listInOp
