@@ -128,8 +128,8 @@ func (b *backend) Params() param.Set {
 			"acknowledgements take --ack-share of the rate of a flow in the opposite direction (SimGrid: "+
 				"network/crosstraffic)").
 			Check(b.fix(&b.fixed.crossTraffic)).Default(byModel).Alias("crosstraffic", "network/crosstraffic"),
-		param.Float(&b.acks, "ack-share", "share of the rate of a flow that acknowledgements take with --cross-traffic").
-			Between(0, 1).Sweep(),
+		param.Float(&b.acks, "ack-share",
+			"share of the rate of a flow that acknowledgements take with --cross-traffic").Between(0, 1).Sweep(),
 		param.TimeIn(&b.overhead, dag.Nanosecond, "o",
 			"processor time per message at both ends; without unit in ns").Sweep(),
 		param.TimeIn(&b.gap, dag.Nanosecond, "g", "gap between messages of a NIC; without unit in ns").Sweep(),
@@ -203,15 +203,16 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if text := b.otherNetwork(); text != "" {
 		env.Warnf("%s", text)
 	}
-	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(), b.placement.CheckNames(b.platform.HostNames()))
+	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(),
+		b.placement.CheckNames(b.platform.HostNames()))
 	if err == nil && env.IsGiven("ack-share") && !b.model.crossTraffic {
 		err = param.Needs("ack-share", "--cross-traffic")
 	}
 	return err
 }
 
-// checkBalance returns an error if load balancing is requested although the routes are given, and if entropy values have
-// no effect.
+// checkBalance returns an error if load balancing is requested although the routes are given, and if entropy values
+// have no effect.
 func (b *backend) checkBalance() error {
 	if b.entropy > 0 && b.balance != balanceSpray {
 		return param.Needs("entropy", fmt.Sprintf("--balance %s, found %s", balanceSpray, b.balance))

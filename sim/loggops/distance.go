@@ -28,8 +28,8 @@ func (d *distances) check(m Model, env *sim.Env) (err error) {
 	case d.topology == "":
 		return nil
 	case m != Strict:
-		return param.Errorf("topology", "expected --model strict, because the %s model has one latency for all pairs of "+
-			"ranks, found %[1]s", m)
+		return param.Errorf("topology", "expected --model strict, found %s, which has one latency for all pairs of "+
+			"ranks", m)
 	case env.IsGiven("L"):
 		return param.Exclude("topology", "L")
 	}

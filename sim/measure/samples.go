@@ -39,6 +39,6 @@ func (c *SampleCount) Row(at dag.Time) error {
 func (c *SampleCount) Taken() int64 { return c.taken }
 
 func (c *SampleCount) tooMany(most int64, what string, at dag.Time) error {
-	return fmt.Errorf("--sample %v: expected at most %d %s, found more at %v of the simulated time; use a longer period",
-		c.Period, most, what, at)
+	return fmt.Errorf("--sample %v: expected at most %d %s, found more at %v of the simulated time; use a longer "+
+		"period", c.Period, most, what, at)
 }

@@ -252,7 +252,8 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	failed := &sim.Result{Backend: Backend.Name, Model: b.params.Transport, Params: b.params.values()}
 	options := Options{
 		Context: o.Context,
-		Network: b.network, Platform: b.platform, Params: b.params, Placement: c.placement, Paths: b.paths, Timeline: o.Timeline,
+		Network: b.network, Platform: b.platform, Params: b.params, Placement: c.placement, Paths: b.paths,
+		Timeline: o.Timeline,
 		Failures: slices.Concat(c.failures, b.failures), Progress: o.Progress, Sample: b.sample,
 		Warn: c.warn, Given: c.env.IsGiven, Window: b.window, Bins: b.bins, labels: c.labels,
 		Path: o.Path != nil && c.rules != CompatATLAHS, figures: o.Figures,

@@ -96,7 +96,8 @@ func newNetwork(o *Options) (*network, error) {
 		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS + p.HeaderSize), headerSize: uint32(p.HeaderSize),
 		controlSize: uint32(p.ControlSize),
 		freePacket:  none, freeFlow: none,
-		topology: t, given: t.Given, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed, ctx: o.Context,
+		topology: t, given: t.Given, routes: routes, intact: routes, hosts: uint32(t.Hosts), seed: p.Seed,
+		ctx: o.Context,
 	}
 	d, err := p.discipline(m)
 	if err != nil {

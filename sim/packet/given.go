@@ -70,8 +70,8 @@ func (n *network) handOver(i uint32, pt *port, p uint32) {
 // it.
 func (o *Options) give(p *sim.Program) (err error) {
 	if o.Params.Compat != CompatNone {
-		return fmt.Errorf("topology: expected no platform of SimGrid with --compat %v, whose simulator has none; remove "+
-			"--compat", o.Params.Compat)
+		return fmt.Errorf("topology: expected no platform of SimGrid with --compat %v, whose simulator has none; "+
+			"remove --compat", o.Params.Compat)
 	}
 	switch o.Params.Balance {
 	case Valiant, UGAL:
@@ -90,8 +90,8 @@ func (o *Options) give(p *sim.Program) (err error) {
 		return err
 	}
 	if p, ok := o.Params.TransportParams["pfc"]; ok && p != 0 && o.Network.Given.AnyFat() {
-		return errors.New("topology: expected no FATPIPE links with flow control, which could not pause them; make them " +
-			"SHARED, or use --set pfc=0")
+		return errors.New("topology: expected no FATPIPE links with flow control, which could not pause them; make " +
+			"them SHARED, or use --set pfc=0")
 	}
 	failures := make([]Failure, 0, len(o.Failures))
 	for _, f := range o.Failures {

@@ -252,8 +252,8 @@ func connectionMatrix(meta dag.Meta, n *topology.Network) (matrix, error) {
 	}
 	m := matrix{is: true}
 	if n == nil && len(known.Failures) > 0 {
-		return m, errors.New("the connection matrix has failed links of a fat tree; expected a fat tree as --topology, " +
-			"found a platform of SimGrid")
+		return m, errors.New("the connection matrix has failed links of a fat tree; expected a fat tree as " +
+			"--topology, found a platform of SimGrid")
 	}
 	for _, line := range known.Failures {
 		failure, err := attr.ParseLinkFailure(line)

@@ -32,7 +32,8 @@ func newSampler(o *Options, ports int) *sampler {
 	if o.Sample <= 0 {
 		return nil
 	}
-	s := &sampler{period: uint64(o.Sample), count: measure.SampleCount{Period: o.Sample}, queues: make([]histogram, ports), emit: o.OnSample}
+	s := &sampler{period: uint64(o.Sample), count: measure.SampleCount{Period: o.Sample},
+		queues: make([]histogram, ports), emit: o.OnSample}
 	if o.figures {
 		s.history = newHistory(ports)
 	}

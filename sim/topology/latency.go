@@ -97,7 +97,8 @@ func (l *Latencies) network(ctx context.Context, text string) error {
 	l.find = func(from, to uint32) (dag.Time, error) {
 		t, ok := n.pathLatency(routes, from, to)
 		if !ok {
-			return 0, fmt.Errorf("%s: expected a path from %s to %s, found none", shorten(text), n.Name(from), n.Name(to))
+			return 0, fmt.Errorf("%s: expected a path from %s to %s, found none", shorten(text), n.Name(from),
+				n.Name(to))
 		}
 		return t, nil
 	}

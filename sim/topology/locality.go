@@ -6,8 +6,9 @@ import (
 )
 
 // UnusedFabric describes a placement that leaves the links between switches unused: all messages stay on their hosts or
-// at one switch. It returns "" for other placements, for traces without messages, and for networks in which all hosts
-// are at one switch, unless all messages stay on their hosts. If routes are given, it returns "". messages are the hosts of both ends of each message.
+// at one switch. It returns "" for other placements, for traces without messages, for networks whose routes are given,
+// and for networks in which all hosts are at one switch, unless all messages stay on their hosts. messages are the
+// hosts of both ends of each message.
 func (n *Network) UnusedFabric(messages iter.Seq2[uint32, uint32]) string {
 	if n.Given != nil { // a link has no place
 		return ""

@@ -1,6 +1,7 @@
 // Package topology models networks of hosts and switches, their node names and their shortest paths, for backends that
 // simulate packets or flits. It builds networks from parameters ([FatTree], [Dragonfly], [Mesh], [Star], [Pod],
-// [Parse]) or reads them from files ([ReadTopo], [ReadSimAI], [ReadEdges], [Load]).
+// [Parse]), reads them from files ([ReadTopo], [ReadSimAI], [ReadEdges], [Load]), or makes them of the routes of
+// platforms of SimGrid ([FromPlatform]). [Latencies] has the distances of hosts for backends without links.
 // docs/reference/topologies.md describes them.
 package topology
 
