@@ -18,7 +18,9 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%s: %v", attrs, got)
 		}
 	}
-	for _, attrs := range []string{"", `{"counts":1}`, `{"counts":{"send":[-1]}}`, `{"counts":{"recv":["1"]}}`, `{"x":1}`} {
+	for _, attrs := range []string{
+		"", `{"counts":1}`, `{"counts":{"send":[-1]}}`, `{"counts":{"recv":["1"]}}`, `{"x":1}`,
+	} {
 		if got, ok := ParseCounts(attrs); ok {
 			t.Errorf("%s: %v", attrs, got)
 		}

@@ -91,7 +91,8 @@ func TestLowered(t *testing.T) {
 }
 
 func TestCompareExtremes(t *testing.T) {
-	c := (&Measured{ranks: []measured{{first: math.MinInt64 + 1, last: math.MaxInt64}, {first: 5, last: 5}}}).Compare(nil, nil).(*comparer)
+	m := &Measured{ranks: []measured{{first: math.MinInt64 + 1, last: math.MaxInt64}, {first: 5, last: 5}}}
+	c := m.Compare(nil, nil).(*comparer)
 	got := c.compare([]sim.Clock{{Ticks: math.MaxUint64, Unit: ns}, {Ticks: 1, Unit: ns}})
 	text, err := json.Marshal(got)
 	want := `{"ranks":[{"rank":0,"measured_ps":18446744073709551614,"predicted_ps":18446744073709551615000,"error":999},` +

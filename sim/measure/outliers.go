@@ -7,9 +7,9 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// outlier is the first collective of a communicator, or its first one with data, if it took much longer than the others:
-// libraries set up a communicator at its first use. The time of a collective is the shortest of its members, without
-// their waits for each other.
+// outlier is the first collective of a communicator, or its first one with data, if it took much longer than the
+// others: libraries set up a communicator at its first use. The time of a collective is the shortest of its members,
+// without their waits for each other.
 type outlier struct {
 	Comm     int32     `json:"comm"`
 	Kind     string    `json:"kind"`

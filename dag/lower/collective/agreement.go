@@ -169,8 +169,8 @@ func (m *member) statedCounts() (c attr.Counts, ok bool, err error) {
 			rest -= n
 		}
 		if rest != 0 {
-			return c, false, fmt.Errorf("rank %d, op %d: the bytes by partner that it %s do not sum to %d", m.rank, m.op,
-				list.name, list.sum)
+			return c, false, fmt.Errorf("rank %d, op %d: the bytes by partner that it %s do not sum to %d", m.rank,
+				m.op, list.name, list.sum)
 		}
 	}
 	return c, true, nil
@@ -245,8 +245,8 @@ func (in *instances) sumTables() error {
 			}
 			switch {
 			case inst.kind == dag.Alltoallv && inst.counted != 0 && inst.balance != 0:
-				return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: members of the %s disagree on the "+
-					"bytes that one sends to another", c.rank(0), inst.op, k, id, inst.kind)
+				return fmt.Errorf("rank %d, op %d, collective %d of communicator %d: members of the %s disagree on "+
+					"the bytes that one sends to another", c.rank(0), inst.op, k, id, inst.kind)
 			case inst.kind == dag.Alltoallv:
 				inst.bytes = most
 			case inst.kind != dag.ReduceScatter:

@@ -129,8 +129,8 @@ func allgatherShift(p *Participant, s *Schedule) {
 	}
 }
 
-// allgatherOrdered is allgatherLinear in the order of the members: every member exchanges with the first one, the second
-// and so on, all at once.
+// allgatherOrdered is allgatherLinear in the order of the members: every member exchanges with the first one, the
+// second and so on, all at once.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_allgather.c (basic linear).
 func allgatherOrdered(p *Participant, s *Schedule) {
@@ -142,8 +142,8 @@ func allgatherOrdered(p *Participant, s *Schedule) {
 	}
 }
 
-// allgatherGatherthenbcast gathers all blocks at member 0 by gatherNonblocking, then broadcasts them by the algorithm that
-// the choice selects.
+// allgatherGatherthenbcast gathers all blocks at member 0 by gatherNonblocking, then broadcasts them by the algorithm
+// that the choice selects.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_allgatherv.c (default).
 func allgatherGatherthenbcast(p *Participant, s *Schedule) {

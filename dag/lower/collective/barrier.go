@@ -32,30 +32,36 @@ func barrierBinomial(p *Participant, s *Schedule) {
 //
 // Open MPI, ompi/mca/coll/base/coll_base_barrier.c (basic linear).
 func barrierLinear(p *Participant, s *Schedule) {
+	after := enterAtFirst(p, s)
 	if p.Me != 0 {
-		s.recv(0, p.whole(), s.send(0, p.whole()))
 		return
-	}
-	after := make([]int32, 0, p.Members)
-	for i := 1; i < p.Members; i++ {
-		after = append(after, s.combine(i, p.whole()))
 	}
 	for i := 1; i < p.Members; i++ {
 		after = append(after[:0], s.send(i, p.whole(), after...))
 	}
 }
 
+// enterAtFirst appends the messages of all members to member 0, and those that they wait for from it. It returns the
+// receives of member 0.
+func enterAtFirst(p *Participant, s *Schedule) (received []int32) {
+	if p.Me != 0 {
+		s.recv(0, p.whole(), s.send(0, p.whole()))
+		return nil
+	}
+	received = make([]int32, 0, p.Members)
+	for i := 1; i < p.Members; i++ {
+		received = append(received, s.combine(i, p.whole()))
+	}
+	return received
+}
+
 // barrierFan is barrierLinear with concurrent messages from member 0.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_barrier.c (basic linear).
 func barrierFan(p *Participant, s *Schedule) {
+	after := enterAtFirst(p, s)
 	if p.Me != 0 {
-		s.recv(0, p.whole(), s.send(0, p.whole()))
 		return
-	}
-	after := make([]int32, 0, p.Members)
-	for i := 1; i < p.Members; i++ {
-		after = append(after, s.combine(i, p.whole()))
 	}
 	for i := 1; i < p.Members; i++ {
 		s.post(i, p.whole(), after...)

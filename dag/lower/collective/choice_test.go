@@ -175,7 +175,8 @@ func TestParameters(t *testing.T) {
 
 func TestParseChoiceErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"ring", `expected COLLECTIVE=ALGORITHM, or first one of the tables default, mpich, openmpi, smpi-default, smpi-mpich, smpi-ompi, found "ring"`},
+		{"ring", "expected COLLECTIVE=ALGORITHM, or first one of the tables default, mpich, openmpi, smpi-default, " +
+			`smpi-mpich, smpi-ompi, found "ring"`},
 		{"alreduce=ring", `expected a collective such as allreduce, or collectives, found "alreduce"; did you mean "allreduce"?`},
 		{"load=ring", `found "load"`},
 		{"=ring", `found ""`},

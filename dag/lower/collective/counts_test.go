@@ -31,7 +31,8 @@ func exchanged(counts [][]int64) *dag.Trace {
 // TestCounts checks the sizes of the messages of an alltoallv with counts by partner, at ranks with and without them.
 func TestCounts(t *testing.T) {
 	counts := [][]int64{{9, 4, 4, 1}, {4, 4, 4, 4}, {4, 4, 4, 4}, {0, 4, 4, 7}}
-	for _, algorithm := range []string{"linear", "pairwise", "scattered(group=2)", "ordered", "shift", "linearreverse"} {
+	for _, algorithm := range []string{"linear", "pairwise", "scattered(group=2)", "ordered", "shift",
+		"linearreverse"} {
 		choice, err := ParseChoice("alltoallv=" + algorithm)
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,8 @@ func lowerSource(ctx context.Context, s dag.Source, choice Choice,
 	}
 	h := in.header
 	l := &loweredSource{Source: s, ctx: ctx, in: in, choice: &choice, sizes: make([]extent, h.Ranks), inputs: h.Batches}
-	err = forEachRankWith(ctx, s, in.columns(dag.Replay), l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
+	columns := in.columns(dag.Replay)
+	err = forEachRankWith(ctx, s, columns, l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
 		l.sizes[rank], err = w.place(rank, r)
 		return err
 	})

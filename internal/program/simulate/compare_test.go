@@ -26,7 +26,8 @@ const measuredResult = `{"ranks":[{"rank":0,"measured_ps":80000,"predicted_ps":1
 	`{"rank":1,"measured_ps":100000,"predicted_ps":60000,"error":-0.4},` +
 	`{"rank":2,"measured_ps":null,"predicted_ps":7000,"error":null},` +
 	`{"rank":3,"measured_ps":null,"predicted_ps":0,"error":null}],` +
-	`"overall":{"measured_ps":100000,"predicted_ps":100000,"error":0},"resolution_ps":20000,"mean_abs_error":0.325,"max_abs_error":0.4}`
+	`"overall":{"measured_ps":100000,"predicted_ps":100000,"error":0},"resolution_ps":20000,` +
+	`"mean_abs_error":0.325,"max_abs_error":0.4}`
 
 // TestCompare checks the comparison of a store, alone, as a job that starts later, and in each line of a sweep.
 func TestCompare(t *testing.T) {
