@@ -194,10 +194,11 @@ func (g *group) choices() (choices []fit.Choice) {
 		}
 		c := fit.Choice{Collective: g.kind.String(), Ranks: g.ranks, From: g.rows[i].Bytes, To: g.rows[end-1].Bytes,
 			Algorithm: g.algorithms[g.best[i]]}
-		worst := make([]float64, len(g.algorithms))
-		for _, row := range g.errors[i:end] {
-			for a, e := range row {
-				if math.Abs(e) > math.Abs(worst[a]) {
+		worst := make([]float64, len(g.algorithms)) // of the predicted ones
+		for a := range worst {
+			worst[a] = math.NaN()
+			for _, row := range g.errors[i:end] {
+				if e := row[a]; math.IsNaN(worst[a]) || math.Abs(e) > math.Abs(worst[a]) {
 					worst[a] = e
 				}
 			}
@@ -213,11 +214,12 @@ func (g *group) choices() (choices []fit.Choice) {
 	return choices
 }
 
-// smallest returns the index of the smallest absolute value but for one index, -1 if there is none.
+// smallest returns the index of the smallest absolute value but for one index, -1 if there is none. It skips what is no
+// number.
 func smallest(values []float64, but int) int {
 	at := -1
 	for i, v := range values {
-		if i != but && (at < 0 || math.Abs(v) < math.Abs(values[at])) {
+		if i != but && v == v && (at < 0 || math.Abs(v) < math.Abs(values[at])) {
 			at = i
 		}
 	}

@@ -63,8 +63,8 @@ func TestNoise(t *testing.T) {
 						inside++
 						return
 					}
-					t.Logf("seed %d, model %s: %s is %.5g in %.5g..%.5g, expected %.5g", seed, f.Model, what, p.Value, p.Low,
-						p.High, v)
+					t.Logf("seed %d, model %s: %s is %.5g in %.5g..%.5g, expected %.5g", seed, f.Model, what, p.Value,
+						p.Low, p.High, v)
 				}
 				for _, name := range []string{"async_small", "detached"} {
 					check(name, f.Parameters[name], truth.thresholds[name])

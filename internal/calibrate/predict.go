@@ -3,6 +3,7 @@ package calibrate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -61,7 +62,7 @@ func (p *predictor) start(ctx context.Context, g *group) (past, error) {
 		from[0] = lateness
 		return from, nil
 	}
-	choice, err := p.choice(g, "")
+	choice, err := p.choice(g, 0, "")
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +85,12 @@ func ahead(end []float64) past {
 	return end
 }
 
-// certain is the error up to which a past is taken for the real one.
-const certain = 0.01
+// certain is the error up to which a past is taken for the real one, and fewBest the number of algorithms that may be
+// the measured one in another past.
+const (
+	certain = 0.01
+	fewBest = 4
+)
 
 // follow predicts the measurements of a group with each algorithm, in the order of sizes, and selects the best of each.
 // An algorithm "" is that of the table. It drops the measurements whose times no algorithm predicts, such as those of
@@ -101,13 +106,19 @@ func (p *predictor) follow(ctx context.Context, g *group, algorithms []string) e
 		}
 		p.now[g.ranks] = from
 	}
-	for _, m := range g.rows {
-		row, ends, err := p.row(ctx, g, m, algorithms)
+	for i, m := range g.rows {
+		// Where the table is known to be right, others are predicted at the ends of its ranges of sizes.
+		var only []string
+		of := p.ofTable(g, m)
+		if p.explained[g.kind] && i > 0 && i+1 < len(g.rows) && of == p.ofTable(g, g.rows[i-1]) {
+			only = []string{of}
+		}
+		row, ends, err := p.row(ctx, g, m, algorithms, only)
 		if err != nil {
 			return err
 		}
 		b := smallest(row, -1)
-		if a := slices.Index(algorithms, p.ofTable(g, m)); p.explained[g.kind] && a >= 0 &&
+		if a := slices.Index(algorithms, of); p.explained[g.kind] && a >= 0 &&
 			math.Abs(row[a]) <= math.Abs(row[b])+tableWorst {
 			b = a
 		}
@@ -142,13 +153,22 @@ func (p *predictor) ofTable(g *group, m fit.Measurement) string {
 }
 
 // row returns the relative errors of the algorithms for a measurement, and how far each rank is ahead behind it: of the
-// past that explained the last measurement or, if no algorithm explains this one then, of another past that does.
-func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms []string) (errors []float64,
+// past that explained the last measurement or, if no algorithm explains this one then, of another past that does. It
+// predicts only some algorithms, nil for all, and in other pasts only the few best; the errors of others are no
+// numbers.
+func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms, only []string) (errors []float64,
 	ends []past, err error) {
+	skip := make([]bool, len(algorithms))
+	for a, name := range algorithms {
+		skip[a] = only != nil && !slices.Contains(only, name)
+	}
 	for i := range pasts {
 		which := (p.used + i) % pasts
 		tried, after := make([]float64, len(algorithms)), make([]past, len(algorithms))
 		err := par.EachOn(p.threads, len(algorithms), func(a int) error {
+			if tried[a] = math.NaN(); skip[a] {
+				return nil
+			}
 			seconds, end, err := p.predict(ctx, g, m.Bytes, which, algorithms[a])
 			if tried[a], after[a] = seconds/m.Seconds-1, end; err != nil {
 				tried[a] = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
@@ -159,6 +179,9 @@ func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algori
 			return nil, nil, err
 		}
 		explains := math.Abs(tried[smallest(tried, -1)]) <= certain
+		if a := slices.Index(algorithms, p.ofTable(g, m)); p.explained[g.kind] && a >= 0 {
+			explains = math.Abs(tried[a]) <= tableMean
+		}
 		if i == 0 || explains {
 			errors, ends = tried, after
 		}
@@ -166,15 +189,32 @@ func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algori
 			p.used = which
 			break
 		}
+		if i == 0 {
+			order := make([]float64, 0, len(tried))
+			for _, e := range tried {
+				if e == e {
+					order = append(order, math.Abs(e))
+				}
+			}
+			slices.Sort(order)
+			for a, e := range tried {
+				skip[a] = !(math.Abs(e) <= order[min(fewBest, len(order))-1])
+			}
+		}
 	}
 	return errors, ends, nil
 }
 
-// choice returns the algorithms of a trace that measures a collective.
-func (p *predictor) choice(g *group, algorithm string) (collective.Choice, error) {
+// choice returns the algorithms of a trace that measures a collective of a size: others, and those in the past, have
+// the algorithm of the table.
+func (p *predictor) choice(g *group, bytes int64, algorithm string) (collective.Choice, error) {
 	text := p.table
-	if algorithm != "" {
+	switch size := g.largest(bytes); {
+	case algorithm == "":
+	case g.kind == dag.Barrier:
 		text += ";" + g.kind.String() + "=" + algorithm
+	default:
+		text += fmt.Sprintf(";%v=%s:size>=%d&size<=%d", g.kind, algorithm, size, size)
 	}
 	for _, k := range []dag.Subkind{dag.Barrier, dag.Allreduce} {
 		if known := p.known[member{k, g.ranks}]; known != "" && k != g.kind {
@@ -188,7 +228,7 @@ func (p *predictor) choice(g *group, algorithm string) (collective.Choice, error
 // of the first one behind it and, in the past reduced, an allreduce of the time.
 func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which int, algorithm string) (longest float64,
 	after past, err error) {
-	choice, err := p.choice(g, algorithm)
+	choice, err := p.choice(g, bytes, algorithm)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -47,8 +47,8 @@ func tables() (all []table) {
 	return all
 }
 
-// Errors up to which a table explains the measurements of a collective: their mean, and each one but a tenth, since the
-// first call of a communicator may set it up.
+// Errors up to which a table explains the measurements of a collective on a number of ranks: their mean, and each one
+// but a tenth, since the first call of a communicator may set it up.
 const (
 	tableMean  = 0.03
 	tableWorst = 0.1
@@ -57,28 +57,43 @@ const (
 
 // findTable finds the table that explains most collectives, more than half of them, if there is one.
 func (f *identified) findTable(ctx context.Context, groups []*group, with predictor) error {
-	most, least := 0, math.Inf(1)
+	all := map[dag.Subkind]bool{}
+	for _, g := range groups {
+		all[g.kind] = true
+	}
+	most, least := max(tableLeast, len(all)/2+1), math.Inf(1)
 	for _, t := range tables() {
 		p := with
 		p.table, p.now, p.threads = t.name, map[int]past{}, 1
 		var kinds []*measured
+		failed := map[dag.Subkind]bool{}
 		for _, g := range groups {
+			if len(all)-len(failed) < most {
+				break // it cannot explain as many
+			}
 			own := *g
 			own.rows = slices.Clone(g.rows)
 			if err := p.follow(ctx, &own, []string{""}); err != nil {
 				return err
 			}
 			kinds = add(kinds, &own)
+			one := measured{groups: []*group{&own}}
+			if q := one.judge(func(*group, int) string { return "" }); !q.explains() {
+				failed[g.kind] = true
+			}
+		}
+		if len(all)-len(failed) < most {
+			continue
 		}
 		explained, sum := map[dag.Subkind]bool{}, 0.0
 		for _, m := range kinds {
 			q := m.judge(func(*group, int) string { return "" })
-			if q.explains() {
+			if !failed[m.kind] {
 				explained[m.kind] = true
 			}
 			sum += min(q.mean, 1)
 		}
-		if n := len(explained); n >= tableLeast && 2*n > len(kinds) && (n > most || n == most && sum < least-1e-9) {
+		if n := len(explained); n > most || n == most && sum < least-1e-9 {
 			f.table, f.explained, most, least = t.name, explained, n, sum
 		}
 	}
@@ -102,7 +117,7 @@ func (p *predictor) findKnown(ctx context.Context, g group) error {
 // quality is the errors of a rule, in absolute values.
 type quality struct {
 	mean   float64
-	worst  float64 // but for a tenth of the measurements
+	worst  float64 // but for a tenth of the measurements, at least one of five
 	excess float64 // largest one over the best algorithm
 }
 
@@ -115,7 +130,7 @@ func (m *measured) judge(rule func(g *group, row int) string) (q quality) {
 		for i := range g.rows {
 			a := slices.Index(g.algorithms, rule(g, i))
 			e := math.Inf(1)
-			if a >= 0 {
+			if a >= 0 && !math.IsNaN(g.errors[i][a]) {
 				e = math.Abs(g.errors[i][a])
 			}
 			all = append(all, e)
@@ -126,7 +141,9 @@ func (m *measured) judge(rule func(g *group, row int) string) (q quality) {
 		return q
 	}
 	slices.Sort(all)
-	all = all[:len(all)-len(all)/10]
+	if len(all) >= 5 {
+		all = all[:len(all)-max(1, len(all)/10)]
+	}
 	for _, e := range all {
 		q.mean += e / float64(len(all))
 	}

@@ -236,9 +236,8 @@ func (e *estimate) handshake() {
 	}
 }
 
-// divide splits the times of messages into overheads, latency and bytes, for segments that begin at some sizes. No table
-// tells
-// the overheads of messages whose send waits: theirs are assumed not to depend on the size.
+// divide splits the times of messages into overheads, latency and bytes, for segments that begin at some sizes. No
+// table tells the overheads of messages whose send waits: theirs are assumed not to depend on the size.
 func (e *estimate) divide(messages, send, recv []Segment, begins []int64) []costs {
 	values := make([]costs, len(begins))
 	for i, from := range begins {
