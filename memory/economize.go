@@ -7,30 +7,36 @@ import (
 	"sync"
 )
 
-// economy is the state of Economize.
+// economy is the state of Economize, and the settings without it.
 var economy struct {
 	sync.Mutex
-	users  int
-	before int // the growth of the heap without Economize, in percent
+	users   int
+	percent int
+	limit   int64
 }
 
-// frugalHeap is the size in bytes to which the heap grows before a collection, unless that is less than leastRoom or
-// more than mostRoom percent of the data in use. A collection is cheap: work on traces has few large objects without
-// pointers.
+// Between collections, the heap grows to six times the data in use, unless the memory of the Go runtime would exceed
+// frugalMemory or, if that is more, the data, an eighth of it and runtimeMemory. Collections are cheap: work on traces
+// has few large objects without pointers.
 const (
-	frugalHeap = 30 << 20
-	leastRoom  = 20
-	mostRoom   = 400
+	frugalGrowth  = 500 // percent
+	frugalMemory  = 34 << 20
+	runtimeMemory = 9 << 20
+
+	defaultGrowth = 100 // percent, of the Go runtime
 )
 
-// Economize makes the process keep less garbage until stop is called: the heap grows to about 30 MiB before a
-// collection, or by a fifth of the data in use if that needs more, unless GOGC asks for less ([debug.SetGCPercent]).
-// Calls may overlap.
+// Economize makes the process keep less garbage until stop is called: about 34 MiB of memory or, for more data, an
+// eighth of the data. It sets the growth of the heap, unless GOGC is below 100, and lowers the soft limit of memory
+// ([debug.SetGCPercent], [debug.SetMemoryLimit]). Calls may overlap.
 func Economize() (stop func()) {
 	economy.Lock()
 	defer economy.Unlock()
 	if economy.users++; economy.users == 1 {
-		economy.before = debug.SetGCPercent(mostRoom)
+		economy.percent, economy.limit = debug.SetGCPercent(frugalGrowth), debug.SetMemoryLimit(-1)
+		if 0 <= economy.percent && economy.percent < defaultGrowth {
+			debug.SetGCPercent(economy.percent)
+		}
 		tune()
 		tuneAfterCollection()
 	}
@@ -38,24 +44,22 @@ func Economize() (stop func()) {
 		economy.Lock()
 		defer economy.Unlock()
 		if economy.users--; economy.users == 0 {
-			debug.SetGCPercent(economy.before)
+			debug.SetGCPercent(economy.percent)
+			debug.SetMemoryLimit(economy.limit)
 		}
 	})
 }
 
-// tune sets the growth of the heap for the data in use.
+// tune sets the limit for the data in use at the last collection.
 func tune() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	percent := mostRoom
+	limit := int64(frugalMemory)
 	if sample[0].Value.Kind() == metrics.KindUint64 {
-		live := int64(max(sample[0].Value.Uint64(), 1))
-		percent = int(min(max((frugalHeap-live)*100/live, leastRoom), mostRoom))
+		live := int64(sample[0].Value.Uint64())
+		limit = max(limit, live+live/8+runtimeMemory)
 	}
-	if economy.before >= 0 {
-		percent = min(percent, economy.before)
-	}
-	debug.SetGCPercent(percent)
+	debug.SetMemoryLimit(min(limit, economy.limit))
 }
 
 // tuneAfterCollection calls tune after each collection while Economize is in effect.

@@ -13,35 +13,36 @@ func heapGrowth() int {
 	return percent
 }
 
-// TestEconomize checks that the growth of the heap depends on the data in use, and is restored at the last stop.
+// TestEconomize checks that the limit depends on the data in use, and that the last stop restores the settings.
 func TestEconomize(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	const before = 1 << 40
+	defer debug.SetGCPercent(debug.SetGCPercent(defaultGrowth))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(before))
 	first, second := Economize(), Economize()
-	data := make([]byte, 3*frugalHeap)
+	data := make([]byte, 3*frugalMemory)
 	runtime.GC()
 	economy.Lock()
 	tune()
 	economy.Unlock()
-	if got := heapGrowth(); got != leastRoom {
-		t.Errorf("with much data, the heap grows by %d %%, expected %d", got, leastRoom)
+	if limit := debug.SetMemoryLimit(-1); limit < 3*frugalMemory*9/8 || limit > 4*frugalMemory {
+		t.Errorf("limit %d for %d bytes of data", limit, len(data))
 	}
 	runtime.KeepAlive(data)
 	first()
 	first()
-	if got := heapGrowth(); got == 100 {
+	if heapGrowth() == defaultGrowth || debug.SetMemoryLimit(-1) == before {
 		t.Error("restored while in use")
 	}
 	second()
-	if got := heapGrowth(); got != 100 {
-		t.Errorf("the heap grows by %d %% afterwards, expected 100", got)
+	if got, limit := heapGrowth(), debug.SetMemoryLimit(-1); got != defaultGrowth || limit != before {
+		t.Errorf("afterwards the heap grows by %d %% and the limit is %d, expected %d and %d", got, limit, defaultGrowth,
+			int64(before))
 	}
 	debug.SetGCPercent(7)
+	debug.SetMemoryLimit(frugalMemory / 2)
 	stop := Economize()
-	if got := heapGrowth(); got != 7 {
-		t.Errorf("the heap grows by %d %%, expected 7, as before", got)
+	if got, limit := heapGrowth(), debug.SetMemoryLimit(-1); got != 7 || limit != frugalMemory/2 {
+		t.Errorf("the heap grows by %d %%, the limit is %d; expected lower settings to stay", got, limit)
 	}
 	stop()
-	if got := heapGrowth(); got != 7 {
-		t.Errorf("the heap grows by %d %% afterwards, expected 7", got)
-	}
 }

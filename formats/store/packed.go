@@ -126,3 +126,14 @@ func (p *packedColumn) unpack(dst []int64, first int) bool {
 	}
 	return true
 }
+
+// drop frees the memory of a packed column of a segment that is encoded, unless other row groups have a part of its
+// rank.
+func (s *segment) drop(column int) {
+	if s.first > 0 || s.last < s.rank.Len() {
+		return
+	}
+	if p := s.rank.find(column); p != nil {
+		p.data = nil
+	}
+}

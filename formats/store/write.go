@@ -207,6 +207,9 @@ func encodeTask(e *encoder, t task) task {
 		return t
 	}
 	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
+	for i := range t.rows {
+		t.rows[i].drop(t.column)
+	}
 	t.sum = chunkSum(t.chunk.Data)
 	if t.err != nil {
 		t.err = fmt.Errorf("writing ranks %d to %d: %w", t.rows[0].number, t.rows[len(t.rows)-1].number, t.err)
