@@ -16,11 +16,15 @@ type skeleton struct {
 	calls []int32   // call of each slot
 	order []int32   // slots
 	slots [][]int32 // of each rank: the slot of each of its calls
+	left  int       // steps of common that may still be taken
 }
 
 // alignAll aligns the calls of all ranks. exists reports whether a rank has the partner of a call.
 func alignAll(q *sequences, exists func(call int32, rank int) bool) (*skeleton, error) {
-	k := &skeleton{q: q, slots: make([][]int32, len(q.ids))}
+	k := &skeleton{q: q, slots: make([][]int32, len(q.ids)), left: leastSteps}
+	for _, ids := range q.ids {
+		k.left += stepsPerCall * len(ids)
+	}
 	cuts := q.cuts()
 	from := make([]int, len(q.ids))
 	for segment := range len(cuts[0]) {
@@ -127,7 +131,7 @@ func (k *skeleton) merge(order, part []int32) (merged, mapped []int32, err error
 	for i, slot := range order {
 		have[i] = k.calls[slot]
 	}
-	matches, err := common(have, part)
+	matches, err := common(have, part, &k.left)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,12 +155,15 @@ func (k *skeleton) merge(order, part []int32) (merged, mapped []int32, err error
 	return merged, mapped, nil
 }
 
-// maxEdits limits the differences of two sequences, and thus time and memory.
-const maxEdits = 4000
+const (
+	maxEdits     = 4000    // most differences of two sequences, which limits memory
+	leastSteps   = 1 << 25 // of all comparisons of an alignment, which limits time
+	stepsPerCall = 64      // more of them for each call
+)
 
 // common returns the indices of a longest common subsequence (Myers: An O(ND) Difference Algorithm and Its Variations,
-// Algorithmica 1, 1986).
-func common(a, b []int32) ([][2]int, error) {
+// Algorithmica 1, 1986). It takes its steps from left.
+func common(a, b []int32, left *int) ([][2]int, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, nil
 	}
@@ -164,7 +171,8 @@ func common(a, b []int32) ([][2]int, error) {
 	reach := make([]int32, 2*most+3) // the furthest index of a on each diagonal
 	offset := most + 1
 	var history [][]int32
-	for d := 0; d <= most; d++ {
+	for d := 0; d <= most && *left > 0; d++ {
+		*left -= d + 1
 		history = append(history, slices.Clone(reach[offset-d-1:offset+d+2]))
 		for k := -d; k <= d; k += 2 {
 			x := reach[offset+k-1] + 1

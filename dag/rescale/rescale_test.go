@@ -372,7 +372,7 @@ func FuzzRescale(f *testing.F) {
 	f.Add([]byte{4, 8, 1, 1, 9, 2, 255, 9, 3, 0, 0})
 	f.Add([]byte{8, 16, 3, 0, 1, 4, 0, 1, 1, 4, 7, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) < 2 {
+		if len(data) < 2 || len(data) > 600 {
 			return
 		}
 		n, to := 4+int(data[0]%13), 2+int(data[1]%40)
