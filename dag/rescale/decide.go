@@ -25,7 +25,8 @@ type Decision struct {
 // same program and takes the options whose result is most like the other trace.
 func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*Decision, error) {
 	if len(second.Ranks) == len(t.Ranks) {
-		return nil, fmt.Errorf("the second trace has %d ranks, as the first; expected another number", len(second.Ranks))
+		return nil, fmt.Errorf("the second trace has %d ranks, as the first; expected another number",
+			len(second.Ranks))
 	}
 	m, err := analyze(ctx, t, o.OldGrid)
 	if err != nil {
@@ -37,7 +38,8 @@ func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*
 	}
 	grid := other.old.grid
 	if len(grid) != len(m.old.grid) {
-		return nil, refuse("the ranks form a grid of %s, those of the second trace one of %s", text(m.old.grid), text(grid))
+		return nil, refuse("the ranks form a grid of %s, those of the second trace one of %s", text(m.old.grid),
+			text(grid))
 	}
 	truth := volume(second)
 	var best *Decision
@@ -48,7 +50,8 @@ func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*
 		}
 		for _, rounds := range []bool{false, true} {
 			try := o
-			try.Ranks, try.Scaling, try.FixedRounds, try.Grid = len(second.Ranks), scaling, rounds || o.FixedRounds, grid
+			try.Ranks, try.Scaling, try.FixedRounds, try.Grid = len(second.Ranks), scaling, rounds || o.FixedRounds,
+				grid
 			out, _, err := m.extrapolate(ctx, try)
 			var r *Refusal
 			if errors.As(err, &r) {
@@ -139,8 +142,8 @@ type sized struct {
 	bytes int64
 }
 
-// powers returns the calls whose size in another trace is not the one that the scaling gives, but the recorded one times
-// a power of the ratio of ranks: the exponent of each, -2..1.
+// powers returns the calls whose size in another trace is not the one that the scaling gives, but the recorded one
+// times a power of the ratio of ranks: the exponent of each, -2..1.
 func (m *model) powers(other *model, o Options) map[sized]int {
 	g := &target{model: m, o: o, new: space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic, grid: o.Grid}}
 	mine, theirs := m.single(), other.single()

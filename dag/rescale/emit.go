@@ -523,7 +523,8 @@ func (g *target) value(z *size, slot int32, rank, which int) (int64, error) {
 	case byPlace:
 		v, known := z.table[z.feature.of(&g.new, rank)]
 		if !known {
-			return 0, refuse("the size of %s depends on the %s, and no recorded rank has that of rank %d on the new grid",
+			return 0, refuse("the size of %s depends on the %s, and no recorded rank has that of rank %d on the new "+
+				"grid",
 				g.slots[slot].call.describe(), z.feature.describe(), rank)
 		}
 		return v, nil

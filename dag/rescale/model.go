@@ -112,7 +112,8 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	groups := m.exchanges()
 	const mostGroups = 1 << 16
 	if len(groups) > mostGroups {
-		return nil, refuse("messages have %d different tags, expected %d or fewer: the tag has no known rule", len(groups),
+		return nil, refuse("messages have %d different tags, expected %d or fewer: the tag has no known rule",
+			len(groups),
 			mostGroups)
 	}
 	var why error

@@ -116,7 +116,8 @@ func (g *target) report(classes []Class, source string) *Report {
 		}
 		switch source {
 		case "balanced":
-			assume("the grid is %s, as MPI_Dims_create divides %d ranks%s", text(g.new.grid), g.new.ranks, g.orderNote())
+			assume("the grid is %s, as MPI_Dims_create divides %d ranks%s", text(g.new.grid), g.new.ranks,
+				g.orderNote())
 		case "proportions":
 			assume("the grid is %s, in the proportions of the recorded %s", text(g.new.grid), text(g.old.grid))
 		}
@@ -125,7 +126,8 @@ func (g *target) report(classes []Class, source string) *Report {
 		assume("the border along %c is not periodic; with two ranks recorded along it, it could be", axes[d])
 	}
 	if g.tags != fromZero {
-		assume("tags are the rank of the %s plus a number", []string{fromSender: "sender", fromReceiver: "receiver"}[g.tags])
+		assume("tags are the rank of the %s plus a number", []string{fromSender: "sender",
+			fromReceiver: "receiver"}[g.tags])
 	}
 	if drawnSizes > 0 {
 		assume("the sizes of %d calls follow no rule; each rank has those of a recorded rank", drawnSizes)
@@ -229,7 +231,8 @@ func (g *target) reportRounds(r *Report) {
 			at[e] = n
 			r.Rounds = append(r.Rounds, e)
 			if x.counted && !g.o.FixedRounds && g.old.ranks != g.new.ranks && g.o.decided == nil {
-				r.Assumptions = append(r.Assumptions, fmt.Sprintf("%d rounds of %s are %s of %d ranks, not a fixed number",
+				r.Assumptions = append(r.Assumptions, fmt.Sprintf("%d rounds of %s are %s of %d ranks, not a fixed "+
+					"number",
 					x.rounds, e.Calls, e.Count, g.old.ranks))
 			}
 		}

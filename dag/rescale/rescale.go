@@ -12,6 +12,7 @@ import (
 // Scaling is how the problem grows with the number of ranks.
 type Scaling uint8
 
+// Kinds of growth.
 const (
 	Weak   Scaling = iota // each rank keeps its share
 	Strong                // the whole keeps its size

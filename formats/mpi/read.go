@@ -224,8 +224,8 @@ func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 				}
 				shift(ranks, corrected, -1)
 				shift(ranks, plain, 1)
-				warn("the clock differences that the tracer measured are not used: with them, a member of a collective "+
-					"enters it %v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
+				warn("the clock differences that the tracer measured are not used: with them, a member of a "+
+					"collective enters it %v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
 				return
 			}
 		}
@@ -268,7 +268,8 @@ func shifts(ranks []*rankReader, corrected bool, warn func(string, ...any)) (all
 		us := clock(r) - clock(zero)
 		if us < -most || us > most {
 			if warn != nil {
-				warn("%s: its clock differs by %d s from that of %s; the measured times of each rank begin at 0", r.file,
+				warn("%s: its clock differs by %d s from that of %s; the measured times of each rank begin at 0",
+					r.file,
 					us/1_000_000, zero.file)
 			}
 			return all, false

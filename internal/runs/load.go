@@ -123,16 +123,16 @@ func (r *Setup) explainStarts(name string, t *dag.Trace, starts []dag.Time) {
 	found, ok := dag.ClockErrorOf(t)
 	switch {
 	case !ok:
-		r.Program.Warn("%s: ranks start up to %v after the first one; the trace has no collectives that would tell the "+
-			"error of their clocks", name, slices.Max(starts))
+		r.Program.Warn("%s: ranks start up to %v after the first one; the trace has no collectives that bound "+
+			"the error of their clocks", name, slices.Max(starts))
 	case found.AtLeast > 0:
 		r.Program.Warn("%s: ranks start up to %v after the first one by clocks that differ by %v or more", name,
 			slices.Max(starts), found.AtLeast)
 	case found.AtMost == dag.Unmeasured:
 		r.Program.Explain("%s: ranks start up to %v after the first one", name, slices.Max(starts))
 	default:
-		r.Program.Explain("%s: ranks start up to %v after the first one; clocks differ by at most %v from that of rank 0",
-			name, slices.Max(starts), found.AtMost)
+		r.Program.Explain("%s: ranks start up to %v after the first one; clocks differ by at most %v from that of "+
+			"rank 0", name, slices.Max(starts), found.AtMost)
 	}
 }
 

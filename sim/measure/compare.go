@@ -248,8 +248,8 @@ type comparison struct {
 	// Communication is the time outside calcs, the sum of all ranks. It is known if each rank has calcs on one stream.
 	Communication *compared `json:"communication,omitempty"`
 
-	// Resolution is the greatest common divisor of the recorded times, counted from the first of each rank; nil: all are
-	// equal.
+	// Resolution is the greatest common divisor of the recorded times, counted from the first of each rank; nil: all
+	// are equal.
 	Resolution *dag.Time      `json:"resolution_ps,omitempty"`
 	Outliers   []outlier      `json:"outliers,omitempty"`
 	MeanAbs    *float64       `json:"mean_abs_error"`

@@ -166,7 +166,8 @@ const setsPage = `tracecat FOLDER prints the catalogue of a published set: a tab
 catalogue, and the description with the files, and prints a line per finding. The set may be on read-only media.`
 
 // replayFlags are the flags of reading Kineto traces that change ops, not the recorded events.
-var replayFlags = []string{"gaps", "kernel-gap", "keep-host", "merge-calcs", "replicate", "replicate-jitter", "straggler"}
+var replayFlags = []string{"gaps", "kernel-gap", "keep-host", "merge-calcs", "replicate", "replicate-jitter",
+	"straggler"}
 
 // checkFlags returns an error if the flags, or the number of files, do not fit the output.
 func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
@@ -180,7 +181,8 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	}
 	for _, name := range replayFlags {
 		if cmd.Flags().Changed(name) && v.gpu {
-			return cli.Usagef("--%s shapes the ops of a replay; --gpu prints statistics of the events as recorded", name)
+			return cli.Usagef("--%s shapes the ops of a replay; --gpu prints statistics of the events as recorded",
+				name)
 		}
 	}
 	if v.gpuPath && !v.gpu {

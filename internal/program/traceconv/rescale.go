@@ -28,8 +28,8 @@ type rescaling struct {
 func (r *rescaling) register(cmd *cobra.Command) {
 	r.flags = cli.NewOptions(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&r.second, "second-trace", "", "trace `FILE` of the same program on another number of ranks, which "+
-		"decides between assumptions")
+	flags.StringVar(&r.second, "second-trace", "", "trace `FILE` of the same program on another number of ranks, "+
+		"which decides between assumptions")
 	cli.OutputVar(flags, &r.report, "rescale-report", "write what was inferred to the JSON `FILE`")
 	cli.Aside(flags, "rescale-report")
 	for _, name := range []string{"second-trace", "rescale-report"} {
