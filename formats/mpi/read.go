@@ -225,7 +225,8 @@ func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 				shift(ranks, corrected, -1)
 				shift(ranks, plain, 1)
 				warn("the clock differences that the tracer measured are not used: with them, a member of a "+
-					"collective enters it %v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
+					"collective enters it %v after another one has left it, without them %v", with.AtLeast,
+					without.AtLeast)
 				return
 			}
 		}
