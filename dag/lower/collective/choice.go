@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ import (
 type Choice struct {
 	rules [dag.NumSubkinds][]rule // the first rule that fits applies
 	table *Choice                 // rules if none fits; nil: the table "default"
+	// time that the receiver takes per byte of data that it reduces; 0, in either form: none
+	reduction units.Rate
 }
 
 // rule selects an algorithm for the instances of a collective that meet its conditions.
@@ -73,15 +76,33 @@ func (c *Choice) UsesNodes() bool {
 	return false
 }
 
+// reductionKey is the name of the entry of a choice that sets the time of reductions.
+const reductionKey = "reduction"
+
+// reductionTime returns the time to reduce bytes, rounded up to picoseconds, and false if it exceeds the range of
+// [dag.Time].
+func (c *Choice) reductionTime(bytes int64) (dag.Time, bool) {
+	high, low := bits.Mul64(uint64(bytes), uint64(c.reduction.Num))
+	den := uint64(max(c.reduction.Den, 1))
+	if high >= den {
+		return 0, false
+	}
+	time, rest := bits.Div64(high, low, den)
+	if rest > 0 {
+		time++
+	}
+	return dag.Time(time), time <= math.MaxInt64
+}
+
 // ParseChoice parses a choice such as
 //
-//	mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling;bcast=chain(segment=64KiB)
+//	mpich;allreduce=ring:>1MiB&ranks>=8,recdoubling;bcast=chain(segment=64KiB);reduction=0.25ns/B
 //
 // docs/reference/lowering.md defines the language. A collective is followed by its rules in order of precedence. A rule
 // is the name of an algorithm, optional parameters in parentheses, and optional conditions after ":", joined by "&".
 // "collectives" means all collectives that have the named algorithms and no entry of their own. If no rule fits, the
-// table at the start of the choice applies, or the table "default". "," and ";" are equivalent separators; spaces are
-// ignored. The empty text is the zero Choice.
+// table at the start of the choice applies, or the table "default". "reduction" sets the time that a receiver takes per
+// byte that it reduces. "," and ";" are equivalent separators; spaces are ignored. The empty text is the zero Choice.
 func ParseChoice(text string) (Choice, error) {
 	c, err := parseChoice(text)
 	if err != nil {
@@ -105,19 +126,26 @@ func parseChoice(text string) (Choice, error) {
 		}
 		name, conditions, conditional := strings.Cut(item, ":")
 		if collective, first, found := cutCollective(name); found {
-			if collective == "collectives" {
-				current, kinds = &general, allCollectives
-			} else if kind, ok := parseCollective(collective); ok {
-				current, kinds = &choice, []dag.Subkind{kind}
-			} else {
-				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives, found %q%s",
-					collective, param.Suggest(collective, collectiveNames()))
-			}
 			if seen[collective] {
 				return Choice{}, fmt.Errorf("%s is listed twice", collective)
 			}
 			seen[collective] = true
 			name = first
+			if collective == reductionKey {
+				kinds = nil
+				if err := choice.setReduction(item); err != nil {
+					return Choice{}, err
+				}
+				continue
+			}
+			if collective == "collectives" {
+				current, kinds = &general, allCollectives
+			} else if kind, ok := parseCollective(collective); ok {
+				current, kinds = &choice, []dag.Subkind{kind}
+			} else {
+				return Choice{}, fmt.Errorf("expected a collective such as allreduce, or collectives or reduction, "+
+					"found %q%s", collective, param.Suggest(collective, append(collectiveNames(), reductionKey)))
+			}
 		}
 		if kinds == nil {
 			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
@@ -139,6 +167,16 @@ func parseChoice(text string) (Choice, error) {
 		}
 	}
 	return choice, nil
+}
+
+// setReduction sets the time of reductions from an entry such as "reduction=0.25ns/B".
+func (c *Choice) setReduction(entry string) (err error) {
+	_, text, _ := strings.Cut(entry, "=")
+	if c.reduction, err = units.ParseRate(strings.TrimSpace(text), "ns/B"); err != nil {
+		return fmt.Errorf("%s: expected a time per byte such as 0.25ns/B, or a rate such as 4GB/s: %w", reductionKey,
+			err)
+	}
+	return nil
 }
 
 // items splits a choice at commas and semicolons outside parentheses.
@@ -170,8 +208,9 @@ func cutCollective(text string) (collective, algorithm string, found bool) {
 	return strings.TrimSpace(collective), algorithm, true
 }
 
-// Params returns the table of the collectives, as keys of --lower and of --collective. A value is the rules of one
-// collective. The choices of a collective are its algorithms with their parameters, the default ones included.
+// Params returns the table of the collectives and of the time of reductions, as keys of --lower and of --collective. A
+// value of a collective is its rules. The choices of a collective are its algorithms with their parameters, the default
+// ones included.
 func (c *Choice) Params() param.Set {
 	standard := map[string]string{}
 	for entry := range strings.SplitSeq(defaults, ";") {
@@ -192,12 +231,18 @@ func (c *Choice) Params() param.Set {
 			return err
 		}).Among(names...).Default(standard[kind.String()]))
 	}
+	set = append(set, param.Func("time/B", reductionKey, "time that the receiver of data to be reduced takes per "+
+		"byte, such as 0.25ns/B, or a rate such as 4GB/s; without unit in ns/B", func(text string) error {
+		one, err := ParseChoice(reductionKey + "=" + text)
+		c.reduction = one.reduction
+		return err
+	}).Default("0"))
 	return set.AsKeys("Collectives and their algorithms")
 }
 
 // Completions returns the beginnings of a choice: the tables, and each collective with each of its algorithms.
 func Completions() []string {
-	all := Tables()
+	all := append(Tables(), reductionKey+"=")
 	for _, p := range (&Choice{}).Params() {
 		for _, signature := range p.Choices {
 			name, _, _ := strings.Cut(signature, "(")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/units"
 )
 
 // TestTablesAreComplete checks that the rules of every table cover every collective at all sizes.
@@ -177,7 +178,8 @@ func TestParseChoiceErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"ring", "expected COLLECTIVE=ALGORITHM, or first one of the tables default, mpich, openmpi, smpi-default, " +
 			`smpi-mpich, smpi-ompi, found "ring"`},
-		{"alreduce=ring", `expected a collective such as allreduce, or collectives, found "alreduce"; did you mean "allreduce"?`},
+		{"alreduce=ring", `expected a collective such as allreduce, or collectives or reduction, found "alreduce"; ` +
+			`did you mean "allreduce"?`},
 		{"load=ring", `found "load"`},
 		{"=ring", `found ""`},
 		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or reducebcast or `},
@@ -225,10 +227,72 @@ func TestParseChoiceErrors(t *testing.T) {
 	}
 }
 
+// TestReductionOfChoice checks the time of reductions in a choice.
+func TestReductionOfChoice(t *testing.T) {
+	for text, want := range map[string]units.Rate{
+		"":                                      {},
+		"reduction=0":                           {Num: 0, Den: 1},
+		"reduction=0.25":                        {Num: 250, Den: 1},
+		"mpich;allreduce=ring;reduction=40ps/B": {Num: 40, Den: 1},
+		" reduction = 3GB/s ; collectives=linear": {Num: 1000, Den: 3},
+	} {
+		c, err := ParseChoice(text)
+		if err != nil || c.reduction != want {
+			t.Errorf("%q: %v, %v, expected %v", text, c.reduction, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"reduction=":                        "reduction: expected a time per byte such as 0.25ns/B",
+		"reduction=-1ns/B":                  "reduction: expected a time per byte such as 0.25ns/B",
+		"reduction=4GB":                     "reduction: expected a time per byte such as 0.25ns/B",
+		"reduction=1ns/B:>1MiB":             "reduction: expected a time per byte such as 0.25ns/B",
+		"reduction=1ns/B,reduction=2":       "reduction is listed twice",
+		"allreduce=ring,reduction=1,linear": `expected COLLECTIVE=ALGORITHM`,
+		"reducion=1ns/B":                    `did you mean "reduction"?`,
+	} {
+		if _, err := ParseChoice(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, expected %s", text, err, want)
+		}
+	}
+}
+
+// TestReductionTime checks that times of reductions are exact, rounded up, and in range.
+func TestReductionTime(t *testing.T) {
+	tests := []struct {
+		rate  units.Rate
+		bytes int64
+		want  dag.Time
+		ok    bool
+	}{
+		{units.Rate{}, 1 << 40, 0, true},
+		{units.Rate{Num: 40, Den: 1}, 1000, 40000, true},
+		{units.Rate{Num: 1000, Den: 3}, 3, 1000, true},
+		{units.Rate{Num: 1000, Den: 3}, 4, 1334, true},
+		{units.Rate{Num: 1, Den: 1}, math.MaxInt64, math.MaxInt64, true},
+		{units.Rate{Num: 3, Den: 2}, math.MaxInt64, 0, false},
+		{units.Rate{Num: math.MaxInt64, Den: 1}, math.MaxInt64, 0, false},
+		{units.Rate{Num: math.MaxInt64, Den: math.MaxInt64 - 1}, math.MaxInt64 - 1, math.MaxInt64, true},
+	}
+	for _, test := range tests {
+		c := Choice{reduction: test.rate}
+		got, ok := c.reductionTime(test.bytes)
+		if ok != test.ok || ok && got != test.want {
+			t.Errorf("%d bytes at %v: %d, %t, expected %d, %t", test.bytes, test.rate, got, ok, test.want, test.ok)
+		}
+	}
+}
+
 // TestParams checks that ParseChoice accepts the names in the table of the collectives.
 func TestParams(t *testing.T) {
 	var c Choice
 	set, algorithms := c.Params(), 0
+	if last := len(set) - 1; set[last].Name != reductionKey {
+		t.Errorf("the last key is %s, expected %s", set[last].Name, reductionKey)
+	} else if err := set[last].Value.Set("2ns/B"); err != nil || c.reduction.Num != 2000 {
+		t.Errorf("%s=2ns/B: %v, %v", reductionKey, c.reduction, err)
+	} else {
+		set = set[:last]
+	}
 	if len(set) != len(allCollectives) {
 		t.Errorf("%d collectives, expected %d", len(set), len(allCollectives))
 	}
@@ -249,10 +313,13 @@ func TestParams(t *testing.T) {
 		}
 	}
 	completions := Completions()
-	if len(completions) != algorithms+len(tables) {
+	if len(completions) != algorithms+len(tables)+1 {
 		t.Errorf("%d completions for %d algorithms", len(completions), algorithms)
 	}
 	for _, text := range completions {
+		if text == reductionKey+"=" {
+			text += "0"
+		}
 		if _, err := ParseChoice(text); err != nil {
 			t.Error(err)
 		}
@@ -263,6 +330,7 @@ func FuzzParseChoice(f *testing.F) {
 	f.Add(defaults)
 	f.Add("collectives=ring,linear;gather=binomial:>=1MiB")
 	f.Add("openmpi;bcast=kary(k=3,segment=64KiB):>1MiB&ranks>=8&!pof2,chain(chains=2)")
+	f.Add("mpich;reduction=0.25ns/B;reduce=linear")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ParseChoice(text)
 		if err != nil {

@@ -44,9 +44,17 @@ func TestDataFlow(t *testing.T) {
 				}
 				for n := 1; n <= mostMembers; n++ {
 					for _, c := range calls(a, n) {
+						f.reducing = n%2 == 0 && a.kind != dag.Barrier
 						if err := f.check(&u, c); err != nil {
 							t.Fatalf("%d members, root %d, %d bytes %v, parameters %q: %v", n, c.Root, c.Bytes, c.starts,
 								parameters, err)
+						}
+						if f.reducing = !f.reducing; n > 9 || a.kind == dag.Barrier {
+							continue
+						}
+						if err := f.check(&u, c); err != nil {
+							t.Fatalf("reductions as steps %t, %d members, root %d, %d bytes %v, parameters %q: %v", f.reducing,
+								n, c.Root, c.Bytes, c.starts, parameters, err)
 						}
 					}
 				}
@@ -170,6 +178,7 @@ func nodesOf(n int, node func(i int) int) *nodeMap {
 // flow executes the schedules of all members. It reuses its memory for the next collective.
 type flow struct {
 	c         Participant
+	reducing  bool // reductions are steps
 	schedules [mostMembers]Schedule
 	base      [mostMembers + 1]int // number of each member's first step
 	steps     []flowStep
@@ -231,6 +240,7 @@ func (f *flow) plan(u *selection) error {
 			s.contents = &contents{}
 		}
 		s.Reset()
+		s.reducing = f.reducing
 		call.Me = me
 		if call.origin != nil {
 			call.sends, call.recvs = nil, nil
@@ -280,6 +290,15 @@ func (f *flow) precedes(a, b int32) bool {
 	return f.steps[b].before[i/64]>>(i%64)&1 != 0
 }
 
+// used returns the step at whose end the data of a receive is in use: its reduction if that is a step.
+func (f *flow) used(recv int32) int32 {
+	s := &f.schedules[f.steps[recv].member]
+	if next := f.steps[recv].index + 1; int(next) < len(s.Steps) && s.Steps[next].Kind == dag.Calc {
+		return recv + 1
+	}
+	return recv
+}
+
 // match pairs the k-th send from one member to another in a lane with the k-th receive. It returns an error if
 // dependencies do not determine the order at both ends.
 func (f *flow) match() error {
@@ -294,6 +313,9 @@ func (f *flow) match() error {
 	}
 	for number := range f.steps {
 		me, s := int(f.steps[number].member), f.step(int32(number))
+		if s.Kind == dag.Calc {
+			continue
+		}
 		peer, kind, from, to := int(s.Peer), 0, me, int(s.Peer)
 		if s.Kind == dag.Recv {
 			kind, from, to = 1, peer, me
@@ -370,7 +392,7 @@ func (f *flow) cut() error {
 				mark(x)
 			}
 		}
-		if s := f.step(int32(number)); s.Bytes != sum {
+		if s := f.step(int32(number)); s.Bytes != sum && s.Kind != dag.Calc {
 			return fmt.Errorf("a message of member %d has %d bytes and holds %d", f.steps[number].member, s.Bytes, sum)
 		}
 	}
@@ -576,7 +598,7 @@ func (f *flow) value(member int, number, cell int32) (v members, err error) {
 	latest := int32(-1) // last receive that overwrites
 	visit := func(do func(e *flowEntry, action onRecv)) {
 		for i := list; i >= 0; i = f.entry[i].more {
-			if e := &f.entry[i]; number < 0 || f.precedes(e.step, number) {
+			if e := &f.entry[i]; number < 0 || f.precedes(f.used(e.step), number) {
 				do(e, f.schedules[member].contents.onRecv[f.steps[e.step].index])
 			}
 		}

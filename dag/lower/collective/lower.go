@@ -3,6 +3,7 @@ package collective
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/memory"
@@ -91,7 +92,7 @@ func (l *lowering) write(rank int, r *dag.Rank, size extent, memory *dag.Rank) (
 		}
 	}
 	l.start(r)
-	l.out.begin(r, size, memory)
+	l.out.begin(r, size, memory, l.choice.reduction.Num != 0)
 	m := member{rank: rank, r: r}
 	for i, kind := range r.Kind {
 		l.first[i] = int32(l.out.n)
@@ -194,7 +195,7 @@ func resize(s []int32, n int) []int32 {
 	return s[:n]
 }
 
-// plan is the form of a member's part in a collective: the messages of its schedule, a marker before them (fork) if
+// plan is the form of a member's part in a collective: the steps of its schedule, a marker before them (fork) if
 // that saves dependencies, and a marker after them (join) if several messages have no dependents.
 type plan struct {
 	fork, join            bool
@@ -218,6 +219,8 @@ func (l *lowering) plan(m *member) (plan, error) {
 	l.participant = m.participant()
 	l.participant.choice = l.choice
 	l.schedule.Reset()
+	// the byte of a barrier's message is no data
+	l.schedule.reducing = l.choice.reduction.Num != 0 && l.participant.Kind != dag.Barrier
 	inst := &m.comm.instances[m.k]
 	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.participant,
 		&l.schedule); err != nil {
@@ -228,8 +231,16 @@ func (l *lowering) plan(m *member) (plan, error) {
 	waits := m.r.Deps.Count(m.op) + m.r.StartDeps.Count(m.op)
 	p.fork = p.entries == 0 || p.entries > 1 && waits > 1
 	for i := range l.schedule.Steps {
-		if l.schedule.Steps[i].NonBlocking {
+		s := &l.schedule.Steps[i]
+		if s.NonBlocking {
 			p.posted++
+		}
+		if s.Kind == dag.Calc {
+			if _, ok := l.choice.reductionTime(s.Bytes); !ok {
+				return plan{}, fmt.Errorf("rank %d, op %d: a reduction of %d bytes at %v takes more than %v; expected a "+
+					"shorter time per byte in %s=", m.rank, m.op, s.Bytes, l.choice.reduction, dag.Time(math.MaxInt64),
+					reductionKey)
+			}
 		}
 	}
 	p.join = p.exits > 1 || p.posted > 0
@@ -256,7 +267,11 @@ func (l *lowering) writeMessages(m *member) error {
 	for k := range l.schedule.Steps {
 		s, after := &l.schedule.Steps[k], l.schedule.After(k)
 		t.add(s.Kind, i)
-		t.message(m.comm.rank(int(s.Peer)), s.Bytes, tag-int64(s.Lane)*l.count, m.id)
+		if s.Kind == dag.Calc {
+			t.rank.Duration[t.n-1], _ = l.choice.reductionTime(s.Bytes) // in range, see plan
+		} else {
+			t.message(m.comm.rank(int(s.Peer)), s.Bytes, tag-int64(s.Lane)*l.count, m.id)
+		}
 		for _, a := range after {
 			t.require(begin + a)
 		}

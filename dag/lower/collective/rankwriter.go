@@ -12,8 +12,9 @@ type rankWriter struct {
 	rest   dag.Copier // of the fields of source that few ops use
 }
 
-// begin starts a rank of the given size in the memory of an earlier one.
-func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank) {
+// begin starts a rank of the given size in the memory of an earlier one. timed ranks have durations that the source
+// lacks.
+func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank, timed bool) {
 	*t = rankWriter{source: source, rest: t.rest, rank: dag.Rank{
 		Kind:  zeros(memory.Kind, size.ops),
 		Bytes: zeros(memory.Bytes, size.ops),
@@ -21,7 +22,7 @@ func (t *rankWriter) begin(source *dag.Rank, size extent, memory *dag.Rank) {
 		Tag:   zeros(memory.Tag, size.ops),
 		Deps:  dag.Edges{End: zeros(memory.Deps.End, size.ops), Off: zeros(memory.Deps.Off, size.deps)},
 	}}
-	if len(source.Duration) > 0 {
+	if timed || len(source.Duration) > 0 {
 		t.rank.Duration = zeros(memory.Duration, size.ops)
 	}
 	t.rank.Subkind = memory.Subkind[:0] // grows up to the last marker

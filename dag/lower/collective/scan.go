@@ -9,15 +9,26 @@ import "github.com/tracedag/tracedag/dag"
 // MPICH, src/mpi/coll/scan/scan_intra_recursive_doubling.c and exscan/exscan_intra_recursive_doubling.c.
 func scanRecdoubling(p *Participant, s *Schedule) {
 	x := newExchange(s, noStep)
+	prefix := firstPrefix(p)
 	for bit := 1; bit < p.Members; bit *= 2 {
 		if partner := p.Me ^ bit; partner < p.Members {
-			how := reduce
+			how, reductions := reduce, 1
 			if partner < p.Me {
-				how = reducePrefix
+				how, reductions = reducePrefix, 1+prefix // into the partial result and into the prefix
+				prefix = 1
 			}
-			x.sendrecv(partner, p.whole(), partner, p.whole(), how)
+			x.sendrecv(partner, p.whole(), partner, p.whole(), how, reductions)
 		}
 	}
+}
+
+// firstPrefix returns the number of reductions of the first data that enters the member's result: 1 for a scan, and 0
+// for an exscan, whose result is this data.
+func firstPrefix(p *Participant) int {
+	if p.Kind == dag.Exscan {
+		return 0
+	}
+	return 1
 }
 
 // scanLinear receives the prefix of the previous member, reduces the member's own data into it, and sends it to the
@@ -27,7 +38,11 @@ func scanRecdoubling(p *Participant, s *Schedule) {
 func scanLinear(p *Participant, s *Schedule) {
 	rcvd := noStep
 	if p.Me > 0 {
-		rcvd = s.add(dag.Recv, p.Me-1, p.whole(), reducePrefix, nil)
+		reductions := 1
+		if p.Me == p.Members-1 { // an exscan reduces for the next member only
+			reductions = firstPrefix(p)
+		}
+		rcvd = s.combinePrefix(p.Me-1, p.whole(), reductions)
 	}
 	if p.Me < p.Members-1 {
 		s.send(p.Me+1, p.whole(), rcvd)
@@ -38,8 +53,10 @@ func scanLinear(p *Participant, s *Schedule) {
 //
 // SimGrid, src/smpi/colls/smpi_coll.cpp. The inclusive and the exclusive scan send the same messages.
 func scanOrdered(p *Participant, s *Schedule) {
+	reductions := firstPrefix(p)
 	for from := range p.Me {
-		s.add(dag.Recv, from, p.whole(), reducePrefix, nil)
+		s.combinePrefix(from, p.whole(), reductions)
+		reductions = 1
 	}
 	for to := p.Me + 1; to < p.Members; to++ {
 		i := s.post(to, p.whole())
@@ -55,8 +72,9 @@ func scanSequential(p *Participant, s *Schedule) {
 		i := s.post(to, p.whole())
 		s.setRelayed(i, ownData)
 	}
-	last := noStep
+	last, reductions := noStep, firstPrefix(p)
 	for from := range p.Me {
-		last = s.add(dag.Recv, from, p.whole(), reducePrefix, []int32{last})
+		last = s.combinePrefix(from, p.whole(), reductions, last)
+		reductions = 1
 	}
 }

@@ -11,9 +11,10 @@ const lanes = 2
 // Schedule is the part of one member in one collective: its messages and their dependencies. Peers are positions in
 // the communicator. A schedule reuses its memory after [Schedule.Reset].
 type Schedule struct {
-	Steps []Step
-	after []int32 // dependencies of all steps
-	lane  uint8   // lane of the next steps
+	Steps    []Step
+	after    []int32 // dependencies of all steps
+	lane     uint8   // lane of the next steps
+	reducing bool    // reductions are steps
 
 	stageDeps  []int32   // dependencies of steps without others: the last steps before the current stage
 	stageStack []int32   // stageDeps of the current stage and of those around it
@@ -22,7 +23,8 @@ type Schedule struct {
 	contents   *contents // nil except in tests
 }
 
-// Step is one message of a schedule, a [dag.Send] or a [dag.Recv].
+// Step is one message of a schedule, a [dag.Send] or a [dag.Recv]. If the lowering gives reductions a time, a
+// [dag.Calc] behind a receive is the reduction of its data; Bytes is then the number of bytes reduced.
 type Step struct {
 	Kind    dag.Kind
 	Awaited bool // a later step waits for this one; the others are the last steps of the schedule
@@ -126,7 +128,26 @@ func (s *Schedule) recv(from int, x span, after ...int32) int32 {
 
 // combine appends a receive of the data x, which the member reduces into its own.
 func (s *Schedule) combine(from int, x span, after ...int32) int32 {
-	return s.add(dag.Recv, from, x, reduce, after)
+	return s.reduced(s.add(dag.Recv, from, x, reduce, after), 1)
+}
+
+// combinePrefix appends a receive of the data x, which enters the member's result of a scan by the given number of
+// reductions.
+func (s *Schedule) combinePrefix(from int, x span, reductions int, after ...int32) int32 {
+	return s.reduced(s.add(dag.Recv, from, x, reducePrefix, after), reductions)
+}
+
+// reduced appends the reductions of received data, which wait for the steps after, too. It returns the last step: the
+// receive itself if reductions are no steps or there is nothing to reduce.
+func (s *Schedule) reduced(received int32, reductions int, after ...int32) int32 {
+	bytes := s.Steps[received].Bytes
+	if !s.reducing || bytes == 0 || reductions == 0 {
+		return received
+	}
+	waits := [2]int32{received, noStep}
+	i := s.add(dag.Calc, 0, span{}, overwrite, append(waits[:1], after...))
+	s.Steps[i].Bytes = bytes * int64(reductions) // bytes is at most MaxInt64 / Members
+	return i
 }
 
 func (s *Schedule) add(kind dag.Kind, peer int, x span, action onRecv, after []int32) int32 {
@@ -164,9 +185,13 @@ func (s *Schedule) setContents(step int32, each func(add func(span))) {
 	}
 }
 
-// setRelayed records that the message of a step is the data of a receive as it arrived, or ownData.
+// setRelayed records that the message of a step is the data of a receive as it arrived, or ownData. received may be the
+// reduction of that data.
 func (s *Schedule) setRelayed(step, received int32) {
 	if s.contents != nil {
+		if received != ownData && s.Steps[received].Kind == dag.Calc {
+			received--
+		}
 		if s.contents.relayed == nil {
 			s.contents.relayed = map[int32]int32{}
 		}
@@ -205,17 +230,18 @@ func newExchange(s *Schedule, after int32) exchange {
 
 // round appends a round whose received data replaces the member's own.
 func (x *exchange) round(to int, out span, from int, in span) {
-	x.sendrecv(to, out, from, in, overwrite)
+	x.sendrecv(to, out, from, in, overwrite, 0)
 }
 
 // reduce appends a round whose received data is reduced into the member's own.
 func (x *exchange) reduce(to int, out span, from int, in span) {
-	x.sendrecv(to, out, from, in, reduce)
+	x.sendrecv(to, out, from, in, reduce, 1)
 }
 
-func (x *exchange) sendrecv(to int, out span, from int, in span, action onRecv) {
+// sendrecv appends a round whose received data is used by the given number of reductions, which begin when both
+// messages of the round have completed.
+func (x *exchange) sendrecv(to int, out span, from int, in span, action onRecv, reductions int) {
 	after := [2]int32{x.sent, x.rcvd}
-	sent := x.schedule.add(dag.Send, to, out, overwrite, after[:])
-	x.rcvd = x.schedule.add(dag.Recv, from, in, action, after[:])
-	x.sent = sent
+	x.sent = x.schedule.add(dag.Send, to, out, overwrite, after[:])
+	x.rcvd = x.schedule.reduced(x.schedule.add(dag.Recv, from, in, action, after[:]), reductions, x.sent)
 }

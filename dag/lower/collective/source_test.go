@@ -103,7 +103,7 @@ func TestSource(t *testing.T) {
 		for i := range tr.Ranks {
 			tr.Meta.Nodes = append(tr.Meta.Nodes, int32(i/3))
 		}
-		for _, text := range []string{"", "mpich", "collectives=hierarchical,doublebinarytree"} {
+		for _, text := range []string{"", "mpich;reduction=0.3ns/B", "collectives=hierarchical,doublebinarytree"} {
 			choice, err := ParseChoice(text)
 			if err != nil {
 				t.Fatal(err)
