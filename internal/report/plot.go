@@ -27,6 +27,7 @@ const (
 	ofMatrix                       // node matrices
 	ofTimeline                     // a timeline file
 	ofGPU                          // statistics of a GPU trace
+	ofFit                          // a fit of parameters to measured times
 )
 
 // Feature is a part of the result that a picture needs and that a run has only on request.
@@ -104,6 +105,8 @@ var plots = []plotKind{
 	{name: "jobs", title: "jobs over time", of: ofRun, needs: "several jobs", draw: drawJobs},
 	{name: "gantt", title: "ranks over time, with the critical path", of: ofRun, wants: Spans | CriticalPath,
 		needs: "a run whose ops take time, not a kept result", draw: drawGantt},
+	{name: "fit", title: "measured and fitted times by size, and residuals", of: ofFit, flag: "fit",
+		needs: "1 to 10,000 ping-pongs of messages with bytes", draw: drawFit},
 	{name: "ranks", title: "parts of the time of each rank", of: ofGPU, needs: "ops of devices",
 		draw: drawGPU("ranks")},
 	{name: "types", title: "time by the kinds of ops that run", of: ofGPU, needs: "ops of devices",
@@ -253,7 +256,7 @@ func kindNames(of subject) (names []string) {
 
 // PlotPage returns the help about pictures of simulations, or of traces.
 func PlotPage(traces bool) string {
-	of, example := ofRun|ofSweep|ofLoad|ofSeveral, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
+	of, example := ofRun|ofSweep|ofLoad|ofSeveral|ofFit, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
 		"  simulate --sweep 'L=1us..10us:10' --plot sweep.pdf --plot-log x --plot-data sweep.csv x.parquet"
 	if traces {
 		of, example = ofTrace|ofTable|ofTimeline|ofGPU, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
@@ -336,6 +339,8 @@ func subjectName(of subject) string {
 		return "a timeline"
 	case ofGPU:
 		return "a GPU trace"
+	case ofFit:
+		return "a fit"
 	}
 	return "a run"
 }

@@ -173,12 +173,29 @@ func samples(t *testing.T) map[string][]*Report {
 		"latency":  append(slices.Clone(load), flows),
 		"gantt":    timelines(t),
 		"timeline": {spacetimeOf(t)},
+		"fit":      fitsOf(t),
 	}
 	gpu := allGPU(t)
 	for _, kind := range plots {
 		if kind.of == ofGPU {
 			all[kind.name] = append(all[kind.name], gpu)
 		}
+	}
+	return all
+}
+
+// fitsOf returns fits of parameters: of two paths with a cut, and of as many paths as exceed a picture.
+func fitsOf(t *testing.T) (all []*Report) {
+	t.Helper()
+	const curve = `{"name":"%s","bytes":[0,1,1024,4096],"measured_ps":[1e6,1.1e6,2e6,9e6],"fitted_ps":[1e6,1e6,2.1e6,` +
+		`9e6],"line_bytes":[0,1,1024,2047,2048,4096],"line_ps":[1e6,1e6,2.1e6,3e6,5e6,9e6]}`
+	for _, paths := range []int{2, maxSeries + 3} {
+		var curves []string
+		for i := range paths {
+			curves = append(curves, fmt.Sprintf(curve, fmt.Sprintf("0-%d", i+1)))
+		}
+		text := `{"title":"fit","cuts":[2048,1048576],"curves":[` + strings.Join(curves, ",") + `]}`
+		all = append(all, &Report{document: []byte(text), of: ofFit})
 	}
 	return all
 }

@@ -25,6 +25,8 @@ type File struct {
 	Remarks    []string             `json:"remarks,omitempty"` // what the tables do not determine
 	Seed       uint64               `json:"seed"`              // of the bootstrap
 	Version    string               `json:"version,omitempty"`
+
+	curves []*curve // of an estimate
 }
 
 // Parameter is an estimate with its 95 % interval.

@@ -436,8 +436,9 @@ func (e *estimate) describe() {
 	e.sharing()
 }
 
-// residuals reports the errors of the model, with the latency of each path, by table.
+// residuals reports the errors of the model, with the latency of each path, by table, and keeps the curves.
 func (e *estimate) residuals(predict func(path int, bytes int64) float64) {
+	e.file.curves = e.curves(predict)
 	for _, t := range e.tables {
 		r := Residual{Table: t.Name}
 		sum := 0.0

@@ -40,7 +40,8 @@ messages at once), exchange, allexchange and incastK (messages that share links)
 The result has segments of message size with L, G, o and O, or with os, ois, or and factors of latency and bandwidth,
 each with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their
 number of ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend
-and --collective set them. --json prints the parameter file; --seed selects the draws of the intervals.`
+and --collective set them. --json prints the parameter file; --seed selects the draws of the intervals. --plot
+fit=FILE.svg draws measured and fitted times by size, and the residuals.`
 
 // register adds the flags. All flags before have a heading or topic.
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
@@ -68,7 +69,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 	if len(args) == 0 {
 		return cli.Usagef("--fit needs tables of measured times: name files, or - for standard input")
 	}
-	if err := o.checkFit(); err != nil {
+	if err := o.checkFit(p); err != nil {
 		return err
 	}
 	names, err := p.InputNames(args)
@@ -96,6 +97,9 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		if err := write(p, o.fitting.file, estimate.Write); err != nil {
 			return err
 		}
+	}
+	if _, err := o.Outputs.Write(estimate.WriteCurves); err != nil {
+		return err
 	}
 	print := estimate.WriteTable
 	if o.JSON {
@@ -144,7 +148,7 @@ func readFitted(name string) *fit.File {
 }
 
 // checkFit checks the flags of --fit.
-func (o *options) checkFit() error {
+func (o *options) checkFit(p *cli.Program) error {
 	if !slices.Contains(calibrate.Backends, o.fitting.on) {
 		return cli.Usagef("--fit-backend: expected %s, found %q", strings.Join(calibrate.Backends, " or "),
 			o.fitting.on)
@@ -155,7 +159,18 @@ func (o *options) checkFit() error {
 			return cli.Usagef("--fit-backend flow needs the --topology of the machine, a network or a platform file")
 		}
 	}
-	return o.checkKept("fit", used...)
+	for _, name := range o.drawFlags {
+		if name != "report" { // a page shows a run
+			used = append(used, name)
+		}
+	}
+	if err := o.checkKept("fit", used...); err != nil {
+		return err
+	}
+	if err := o.Outputs.BeginFit(); err != nil {
+		return cli.Usagef("%v", err)
+	}
+	return o.CreateOutputs(p)
 }
 
 func readTable(p *cli.Program, name string) (*fit.Table, error) {

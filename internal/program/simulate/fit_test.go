@@ -1,9 +1,13 @@
 package simulate
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,6 +65,51 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestFitPlot draws a fit, and compares its numbers with the table.
+func TestFitPlot(t *testing.T) {
+	keepResults(t, nil)
+	table := "where,bytes,us\n0-1,0,1\n0-2,0,2\n"
+	for _, bytes := range []int{1, 10, 100, 1000, 10000} {
+		table += fmt.Sprintf("0-1,%d,%g\n0-2,%d,%g\n", bytes, 1+float64(bytes)/1000, bytes, 2+float64(bytes)/1000)
+	}
+	if err := os.WriteFile("t.csv", []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := clitest.Run(newCommand, strings.Fields("--fit --plot fit=a.svg --plot b.svg --plot-data d.csv t.csv")...)
+	if r.Status != 0 {
+		t.Fatal(r.Stderr)
+	}
+	for _, name := range []string{"a.svg", "b.svg"} {
+		if data, err := os.ReadFile(name); err != nil || !strings.Contains(string(data), "residual") {
+			t.Errorf("%s: %v, %.100s", name, err, data)
+		}
+	}
+	data, err := os.ReadFile("d.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, row := range rows[1:] {
+		seen[row[1]]++
+		bytes, _ := strconv.ParseFloat(row[2], 64)
+		took, _ := strconv.ParseFloat(row[3], 64)
+		residual, _ := strconv.ParseFloat(row[4], 64)
+		start := map[byte]float64{'1': 1e6, '2': 2e6}[row[1][2]]
+		switch {
+		case row[4] != "" && math.Abs(residual) > 1e-6, row[4] == "" && math.Abs(took/(start+bytes*1000)-1) > 1e-6:
+			t.Errorf("%v: expected the line of the table", row)
+		}
+	}
+	// Each picture has the five sizes above 0 of each path.
+	if seen["0-1"] != 10 || seen["0-2"] != 10 || seen["0-1, residual"] != 10 || seen["0-2, fitted"] < 20 {
+		t.Errorf("found rows %v", seen)
+	}
+}
+
 // TestFitErrors checks errors of usage and of parameter files.
 func TestFitErrors(t *testing.T) {
 	keepResults(t, nil)
@@ -83,6 +132,9 @@ func TestFitErrors(t *testing.T) {
 		{"--fit", "--fit needs tables of measured times", 2},
 		{"--fit-out x ring.parquet", "--fit-out needs --fit", 2},
 		{"--fit --L 1us bad.csv", "--L has no effect", 2},
+		{"--fit --plot matrix=x.svg bad.csv", "this is no picture of a fit, expected one of fit", 2},
+		{"--fit --report x.html bad.csv", "--report has no effect", 2},
+		{"--plot fit=x.svg ring.parquet", "this is no picture of a run", 2},
 		{"--fit bad.csv", `bad.csv:1: the column "time" has no unit`, 1},
 		{"--backend loggops --params ./other.json ring.parquet", `expected parameters of backend loggops, model strict, found backend "flow"`, 2},
 		{"--params ./unknown.json ring.parquet", `unknown field "mode"`, 2},
