@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sort"
 	"unsafe"
@@ -29,6 +28,7 @@ const MaxWindowedOps = 1<<31 - 2
 // (see [Program.Drop]).
 type opWindows struct {
 	file  *chunkFile // shared with clones
+	room  *Room      // shared with clones
 	limit int64      // of memory, in bytes
 	bits  uint       // log2 of the number of ops of a chunk
 	mask  uint32
@@ -90,7 +90,7 @@ func (o *CompileOptions) wantsWindows(h *dag.Header, ops int64) bool {
 func newWindows(ctx context.Context, h *dag.Header, first []int64) (*opWindows, error) {
 	ops, ranks := first[len(first)-1], int64(h.Ranks)
 	limit := memory.Limit(ctx)
-	w := &opWindows{limit: limit}
+	w := &opWindows{limit: limit, room: newRoom()}
 	slots := limit / 2 / slotBytes
 	for w.bits = mostChunkBits; w.bits > 0 && slots>>w.bits < ranks*fewestFrames; w.bits-- {
 	}
@@ -114,10 +114,9 @@ func newWindows(ctx context.Context, h *dag.Header, first []int64) (*opWindows, 
 // chunkBytes is the memory of a chunk outside windows, in bytes.
 const chunkBytes = 8 + 4
 
-// clone returns windows without a chunk in memory. As many clones as there are processors may replay at the same time.
+// clone returns windows without a chunk in memory, with the given part of the shares of the room.
 func (w *opWindows) clone() *opWindows {
-	most := max(1, w.most/uint32(runtime.GOMAXPROCS(0)))
-	return &opWindows{file: w.file, limit: w.limit, bits: w.bits, mask: w.mask, most: most}
+	return &opWindows{file: w.file, room: w.room, limit: w.limit, bits: w.bits, mask: w.mask, most: w.room.frames(w.most)}
 }
 
 // open makes w, which has no chunk in memory, the windows of the program.
@@ -271,8 +270,14 @@ func (w *opWindows) noRoom(p *Program, rank, index, on uint32) error {
 		what = fmt.Sprintf("the ops that can start at the same time, such as rank %d op %d, which waits for op %d but "+
 			"not for those between,", rank, index, p.Index(on))
 	}
-	return &memory.Error{What: what, Limit: w.limit}
+	return &noRoomError{&memory.Error{What: what, Limit: w.limit}}
 }
+
+// noRoomError reports that too many ops are in use for the windows of a replay.
+type noRoomError struct{ limit *memory.Error }
+
+func (e *noRoomError) Error() string { return e.limit.Error() }
+func (e *noRoomError) Unwrap() error { return e.limit }
 
 // roots returns the ops of a rank without dependencies.
 func (w *opWindows) roots(p *Program, rank int) []uint32 {

@@ -330,18 +330,23 @@ func (c *configuration) Run(about *provenance.Run, overrides []param.Setting, o 
 	if c.StandsAlone() {
 		return c.runAlone(about, overrides, o, w)
 	}
-	ctx := o.Context
-	if o.Limits.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Limits.Time, errTimeLimit)
-		defer cancel()
-	}
-	replay := c.trace.Replay.Clone()
-	if again, is := replay.(sim.Recycler); is {
+	var result *sim.Result
+	var used sim.Replay
+	failed = sim.RunClone(c.trace.Replay, func(replay sim.Replay) (err error) {
+		ctx := o.Context
+		if o.Limits.Time > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, o.Limits.Time, errTimeLimit)
+			defer cancel()
+		}
+		used = replay
+		result, err = measure.Run(replay, sim.RunOptions{Context: ctx, Settings: overrides, Threads: o.Threads},
+			c.Observers(c.trace, nil)...)
+		return err
+	})
+	if again, is := used.(sim.Recycler); is {
 		defer again.Recycle() // the result is text by then
 	}
-	result, failed := measure.Run(replay, sim.RunOptions{Context: ctx, Settings: overrides,
-		Threads: o.Threads}, c.Observers(c.trace, nil)...)
 	about.AddTo(result, c.Options.Timing)
 	switch {
 	case errors.Is(failed, errTimeLimit):

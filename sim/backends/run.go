@@ -210,6 +210,13 @@ func (p *preset) Clone() sim.Replay {
 	return &preset{p.replay.Clone(), p.settings}
 }
 
+func (p *preset) Room() *sim.Room {
+	if r, is := p.replay.(sim.WindowedReplay); is {
+		return r.Room()
+	}
+	return nil
+}
+
 func (p *preset) Run(o sim.RunOptions) (*sim.Result, error) {
 	o.Settings = slices.Concat(p.settings, o.Settings)
 	return p.replay.Run(o)

@@ -363,6 +363,8 @@ func (r *replay) Clone() sim.Replay {
 
 func (r *replay) Recycle() { r.program.Recycle() }
 
+func (r *replay) Room() *sim.Room { return r.program.Room() }
+
 func (r *replay) Close() error { return r.program.Close() }
 
 // place returns the first hosts of the ranks.

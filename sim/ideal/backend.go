@@ -74,6 +74,8 @@ func (r *reported) Clone() sim.Replay {
 
 func (r *reported) Recycle() { r.replay.program.Recycle() }
 
+func (r *reported) Room() *sim.Room { return r.replay.program.Room() }
+
 func (r *reported) Close() error { return r.replay.program.Close() }
 
 func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {

@@ -223,6 +223,8 @@ func (c *configured) Clone() sim.Replay {
 
 func (c *configured) Recycle() { c.replay.program.Recycle() }
 
+func (c *configured) Room() *sim.Room { return c.replay.program.Room() }
+
 func (c *configured) Close() error { return c.replay.program.Close() }
 
 func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {

@@ -53,11 +53,16 @@ func (s *Sweep) Run(each func(point int, r *sim.Result, err error) error) error 
 func (s *Sweep) run(point []param.Setting) (*sim.Result, error) {
 	o := s.Options
 	o.Settings, o.Threads = point, 1
-	var observers []Observer
-	if s.Observers != nil {
-		observers = s.Observers()
-	}
-	return Run(s.Replay.Clone(), o, observers...)
+	var result *sim.Result
+	err := sim.RunClone(s.Replay, func(clone sim.Replay) (err error) {
+		var observers []Observer
+		if s.Observers != nil {
+			observers = s.Observers()
+		}
+		result, err = Run(clone, o, observers...)
+		return err
+	})
+	return result, err
 }
 
 // Failure is the JSON object of a failed point.
