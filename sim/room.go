@@ -51,8 +51,8 @@ func (r *Room) frames(all uint32) uint32 {
 }
 
 // RunClone calls run with a clone of a replay, and returns its error. Several calls may run at the same time. If the
-// replay is in windows, RunClone waits for memory; if a clone fails because its share of the memory is too small, run is
-// called again with a clone that has twice as much, in the end with one that has all.
+// replay is in windows, RunClone waits for memory; if a clone fails because its share of the memory is too small, run
+// is called again with a clone that has twice as much, in the end with one that has all.
 func RunClone(replay Replay, run func(clone Replay) error) error {
 	var room *Room
 	if r, is := replay.(WindowedReplay); is {

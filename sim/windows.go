@@ -114,9 +114,10 @@ func newWindows(ctx context.Context, h *dag.Header, first []int64) (*opWindows, 
 // chunkBytes is the memory of a chunk outside windows, in bytes.
 const chunkBytes = 8 + 4
 
-// clone returns windows without a chunk in memory, with the given part of the shares of the room.
+// clone returns windows without a chunk in memory, with the part of the frames that the next clone has.
 func (w *opWindows) clone() *opWindows {
-	return &opWindows{file: w.file, room: w.room, limit: w.limit, bits: w.bits, mask: w.mask, most: w.room.frames(w.most)}
+	most := w.room.frames(w.most)
+	return &opWindows{file: w.file, room: w.room, limit: w.limit, bits: w.bits, mask: w.mask, most: most}
 }
 
 // open makes w, which has no chunk in memory, the windows of the program.

@@ -238,8 +238,8 @@ func (l *lowering) plan(m *member) (plan, error) {
 		if s.Kind == dag.Calc {
 			if _, ok := l.choice.reductionTime(s.Bytes); !ok {
 				return plan{}, fmt.Errorf("rank %d, op %d: a reduction of %d bytes at %v takes more than %v; expected "+
-					"a shorter time per byte in %s=", m.rank, m.op, s.Bytes, l.choice.reduction, dag.Time(math.MaxInt64),
-					reductionKey)
+					"a shorter time per byte in %s=", m.rank, m.op, s.Bytes, l.choice.reduction,
+					dag.Time(math.MaxInt64), reductionKey)
 			}
 		}
 	}
