@@ -17,6 +17,9 @@ import (
 // estimateFlow estimates the parameters of flow on a network: those of single messages from ping-pongs and calls, then
 // those that messages show that share links, by simulations.
 func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
+	if err := checkPlaces(tables); err != nil {
+		return nil, nil, err
+	}
 	route, _, err := flow.Routes(ctx, o.Topology)
 	if err != nil {
 		return nil, nil, err

@@ -78,6 +78,9 @@ func (f *File) add(tables []*Table) {
 	f.Parameters = map[string]Parameter{}
 	for _, t := range tables {
 		f.Sources = append(f.Sources, Source{Name: t.Name, Tool: t.Tool, SHA256: t.SHA256})
+		for _, text := range t.remarks {
+			f.Remark("%s: %s", t.Name, text)
+		}
 	}
 }
 

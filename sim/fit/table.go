@@ -55,9 +55,16 @@ func (m Measurement) Incast() int {
 // Table is the content of a file of measurements.
 type Table struct {
 	Name   string
-	Tool   string // csv, osu, netpipe, nccl-tests or netgauge
+	Tool   string // csv, osu, netpipe, nccl-tests or netgauge; trace: not of a file of measurements
 	SHA256 string // of the file, in hexadecimal
 	Rows   []Measurement
+
+	remarks []string // for the file of parameters
+}
+
+// Remark adds a remark about the table to estimates from it.
+func (t *Table) Remark(text string, args ...any) {
+	t.remarks = append(t.remarks, fmt.Sprintf(text, args...))
 }
 
 // maxRows bounds the measurements of a table.

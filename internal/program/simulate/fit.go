@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"os"
 	"slices"
@@ -22,6 +24,7 @@ type fitFlags struct {
 	wanted bool
 	file   string // of parameters
 	on     string // backend
+	trace  string // recorded trace; "": none
 }
 
 const fitPage = `--fit estimates the parameters of the loggops backend, model strict, from tables of micro-benchmarks,
@@ -40,8 +43,9 @@ messages at once), exchange, allexchange and incastK (messages that share links)
 The result has segments of message size with L, G, o and O, or with os, ois, or and factors of latency and bandwidth,
 each with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their
 number of ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend
-and --collective set them. --json prints the parameter file; --seed selects the draws of the intervals. --plot
-fit=FILE.svg draws measured and fitted times by size, and the residuals.`
+and --collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops: the shortest from the
+start of a send to the end of a blocking receive that waited for it. --json prints the parameter file; --seed selects
+the draws of the intervals. --plot fit=FILE.svg draws measured and fitted times by size, and the residuals.`
 
 // register adds the flags. All flags before have a heading or topic.
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
@@ -49,6 +53,7 @@ func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&f.on, "fit-backend", calibrate.Backends[0], "`backend` whose parameters --fit estimates: "+
 		"loggops, or flow on a --topology")
 	cli.CompleteWith(cmd, "fit-backend", calibrate.Backends)
+	flags.StringVar(&f.trace, "fit-trace", "", "recorded `TRACE` whose messages --fit takes as ping-pongs")
 	cli.OutputVar(flags, &f.file, "fit-out", "write the parameters to `FILE`, for --params")
 	manual.Topic(cmd, manual.Group{Owner: "fit", Title: "parameters from measured times", Page: fitPage,
 		File: "docs/reference/fit.md"})
@@ -56,7 +61,7 @@ func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 
 // checkUnused returns an error if flags of --fit are set without it.
 func (f *fitFlags) checkUnused(flags *pflag.FlagSet) error {
-	for _, name := range []string{"fit-out", "fit-backend"} {
+	for _, name := range []string{"fit-out", "fit-backend", "fit-trace"} {
 		if flags.Changed(name) {
 			return cli.Usagef("--%s needs --fit", name)
 		}
@@ -66,15 +71,18 @@ func (f *fitFlags) checkUnused(flags *pflag.FlagSet) error {
 
 // fit estimates parameters from the tables.
 func (o *options) fit(p *cli.Program, args []string) error {
-	if len(args) == 0 {
+	if len(args) == 0 && o.fitting.trace == "" {
 		return cli.Usagef("--fit needs tables of measured times: name files, or - for standard input")
 	}
 	if err := o.checkFit(p); err != nil {
 		return err
 	}
-	names, err := p.InputNames(args)
-	if err != nil {
-		return err
+	var names []string
+	var err error
+	if len(args) > 0 {
+		if names, err = p.InputNames(args); err != nil {
+			return err
+		}
 	}
 	seed, err := o.Flags.GetInt64("seed")
 	if err != nil {
@@ -83,6 +91,13 @@ func (o *options) fit(p *cli.Program, args []string) error {
 	var tables []*fit.Table
 	for _, name := range names {
 		table, err := readTable(p, name)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, table)
+	}
+	if o.fitting.trace != "" {
+		table, err := o.readMessages(p, o.fitting.trace)
 		if err != nil {
 			return err
 		}
@@ -153,7 +168,10 @@ func (o *options) checkFit(p *cli.Program) error {
 		return cli.Usagef("--fit-backend: expected %s, found %q", strings.Join(calibrate.Backends, " or "),
 			o.fitting.on)
 	}
-	used := []string{"fit-backend", "fit-out", "json", "seed", "threads"}
+	used := []string{"fit-backend", "fit-out", "fit-trace", "json", "seed", "threads"}
+	if o.fitting.trace != "" {
+		used = append(used, "from", "lenient")
+	}
 	if o.fitting.on == "flow" {
 		if used = append(used, "topology"); o.Own.Text("topology") == "" {
 			return cli.Usagef("--fit-backend flow needs the --topology of the machine, a network or a platform file")
@@ -184,6 +202,27 @@ func readTable(p *cli.Program, name string) (*fit.Table, error) {
 		return nil, format.InFile(in.Name, err)
 	}
 	return fit.Read(in.Name, data)
+}
+
+// readMessages returns the times of messages of a recorded trace.
+func (o *options) readMessages(p *cli.Program, name string) (*fit.Table, error) {
+	read, err := p.ReadTrace(name, o.Read, cli.ReadOptions{Digest: true})
+	if err != nil {
+		return nil, err
+	}
+	table, err := calibrate.FromTrace(p.Context(), read.Trace)
+	if err != nil {
+		return nil, format.InFile(read.Name, err)
+	}
+	table.Name = read.Name
+	if table.SHA256 = read.Inputs[0].SHA256; len(read.Inputs) > 1 {
+		all := sha256.New()
+		for _, in := range read.Inputs {
+			io.WriteString(all, in.SHA256+"\n")
+		}
+		table.SHA256 = hex.EncodeToString(all.Sum(nil))
+	}
+	return table, nil
 }
 
 // write writes an output; "" is standard output.
