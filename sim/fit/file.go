@@ -37,6 +37,33 @@ type Parameter struct {
 	Unit  string  `json:"unit"` // s, s/B, B or 1 (a factor or number)
 }
 
+// UnmarshalJSON reads a parameter. A value must be given: 0 would be another machine. Without an interval, it is the
+// value.
+func (p *Parameter) UnmarshalJSON(data []byte) error {
+	var read struct {
+		Value *float64 `json:"value"`
+		Low   *float64 `json:"low"`
+		High  *float64 `json:"high"`
+		Unit  string   `json:"unit"`
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&read); err != nil {
+		return err
+	}
+	if read.Value == nil {
+		return errors.New(`expected a parameter with "value", found none`)
+	}
+	*p = Parameter{Value: *read.Value, Low: *read.Value, High: *read.Value, Unit: read.Unit}
+	if read.Low != nil {
+		p.Low = *read.Low
+	}
+	if read.High != nil {
+		p.High = *read.High
+	}
+	return nil
+}
+
 // FileSegment has the parameters of messages from From bytes to below To bytes; To 0: no end.
 type FileSegment struct {
 	From       int64                `json:"from"`

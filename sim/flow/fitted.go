@@ -99,8 +99,10 @@ func Settings(f *fit.File) (settings [][2]string, err error) {
 		}
 		known++
 		switch {
-		case p.Unit != v.unit || p.Value > largestFrom:
+		case p.Unit != v.unit:
 			return nil, fmt.Errorf("%s is %g %s, expected the unit %s", v.name, p.Value, p.Unit, v.unit)
+		case p.Value > largestFrom:
+			return nil, fmt.Errorf("%s is %g %s, expected at most %g", v.name, p.Value, p.Unit, float64(largestFrom))
 		case v.unit == "B":
 			add(v.flag, strconv.FormatInt(int64(p.Value), 10))
 		default:

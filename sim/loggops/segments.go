@@ -146,6 +146,8 @@ func FromFile(f *fit.File) (Params, error) {
 		switch {
 		case name == "S" && v.Unit == "B":
 			p.S = int64(min(v.Value, math.MaxInt64/2))
+		case name == "g" && v.Unit == "s" && v.Value >= 1e6:
+			return Params{}, fmt.Errorf("g is %g s, expected less than 10^6 s", v.Value)
 		case name == "g" && v.Unit == "s":
 			p.Gap = picoseconds(v.Value)
 		default:

@@ -7,10 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/sim/fit"
 )
@@ -110,6 +113,64 @@ func TestFitPlot(t *testing.T) {
 	}
 }
 
+// TestFittedSweep: the backend and the algorithms of a parameter file apply to each point of a sweep, also if the files
+// are an axis.
+func TestFittedSweep(t *testing.T) {
+	keepResults(t, nil)
+	b := dag.NewBuilder(8)
+	for rank := range 8 {
+		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allgather, Bytes: 1000})
+	}
+	if _, err := formats.Write("gather.parquet", b.Trace(), formats.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"loggops.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":` +
+			`{"L":{"value":1e-6,"unit":"s"}}}],"collective":"allgather=recdoubling"}`,
+		"flow.json": `{"backend":"flow","model":"smpi","topology":"star:hosts=8,rate=100Gbps,latency=1us",` +
+			`"parameters":{},"segments":[{"from":0,"parameters":{"latency_factor":{"value":2,"unit":"1"},` +
+			`"bandwidth_factor":{"value":1,"unit":"1"}}}],"collective":"allgather=recdoubling"}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makespans := func(args ...string) (all []string) {
+		r := clitest.Run(newCommand, append(args, "gather.parquet", "--json", "-q")...)
+		if r.Status != 0 {
+			t.Fatalf("%v: status %d, %s", args, r.Status, r.Stderr)
+		}
+		for line := range strings.Lines(r.Stdout) {
+			var result struct {
+				Backend  string      `json:"backend"`
+				Makespan json.Number `json:"makespan_ps"`
+			}
+			if err := json.Unmarshal([]byte(line), &result); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, result.Backend+" "+result.Makespan.String())
+		}
+		return all
+	}
+	loggops, flow := makespans("--params", "./loggops.json"), makespans("--params", "./flow.json")
+	if ring := makespans("--params", "./loggops.json", "--collective", "allgather=ring"); slices.Equal(ring, loggops) {
+		t.Errorf("%v with the algorithm of the file and with ring", ring)
+	}
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"--params ./loggops.json --sweep g=0,0ns", slices.Concat(loggops, loggops)},
+		{"--params ./flow.json --sweep envelope=16,16B", slices.Concat(flow, flow)},
+		{"--sweep params=./loggops.json,./flow.json", slices.Concat(loggops, flow)},
+		{"--params ./flow.json --replicas 2", slices.Concat(flow, flow)},
+	} {
+		if got := makespans(strings.Fields(tt.args)...); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, expected %v", tt.args, got, tt.want)
+		}
+	}
+}
+
 // TestFitErrors checks errors of usage and of parameter files.
 func TestFitErrors(t *testing.T) {
 	keepResults(t, nil)
@@ -120,6 +181,14 @@ func TestFitErrors(t *testing.T) {
 			`{"from":9,"parameters":{}}],"seed":1}`,
 		"unit.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":` +
 			`{"L":{"value":1,"low":1,"high":1,"unit":"s/B"}}}],"seed":1}`,
+		"null.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":` +
+			`{"L":{"value":null,"unit":"s"}}}]}`,
+		"member.json": `{"backend":"loggops","model":"strict","parameters":{"g":{"value":1,"unit":"s","hi":2}},` +
+			`"segments":[{"from":0,"parameters":{}}]}`,
+		"g.json": `{"backend":"loggops","model":"strict","parameters":{"g":{"value":1e308,"unit":"s"}},` +
+			`"segments":[{"from":0,"parameters":{}}]}`,
+		"flow.json": `{"backend":"flow","model":"smpi","parameters":{"detached":{"value":1e308,"unit":"B"}},` +
+			`"segments":[{"from":0,"parameters":{}}]}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -144,6 +213,10 @@ func TestFitErrors(t *testing.T) {
 		{"--params ./unknown.json ring.parquet", `unknown field "mode"`, 2},
 		{"--params ./gap.json ring.parquet", "segment 2: expected ranges of sizes that begin at 0 and follow each other", 2},
 		{"--params ./unit.json ring.parquet", `segment 1: "L" is 1 s/B, expected`, 2},
+		{"--params ./null.json ring.parquet", `expected a parameter with "value", found none`, 2},
+		{"--params ./member.json ring.parquet", `unknown field "hi"`, 2},
+		{"--params ./g.json ring.parquet", "g is 1e+308 s, expected less than 10^6 s", 2},
+		{"--params ./flow.json ring.parquet", "detached is 1e+308 B, expected at most", 2},
 	}
 	for _, tt := range tests {
 		r := clitest.Run(newCommand, strings.Fields(tt.args)...)

@@ -167,6 +167,10 @@ func newEngine(p *cli.Program, o *options, reg *registries, args []string) *runs
 	return runs.NewEngine(p, &o.Options, reg.kinds, reg.generator, args,
 		func(p *cli.Program, args []string) (*runs.Options, error) {
 			cmd, o := buildCommand(p, reg.kinds)
-			return &o.Options, cmd.ParseFlags(args)
+			if err := cmd.ParseFlags(args); err != nil {
+				return nil, err
+			}
+			o.applyFitted(p)
+			return &o.Options, nil
 		})
 }
