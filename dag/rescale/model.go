@@ -124,6 +124,10 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	const most = 8
 	var attempts []attempt
 	list := m.candidates(groups, recorded)
+	if len(list) == 0 {
+		return nil, refuse("recorded grid %s: expected up to %d dimensions of 2 or more, whose product is the %d ranks; "+
+			"omit --old-grid to find it", text(recorded), maxDims, len(t.Ranks))
+	}
 	for _, s := range list[:min(most, len(list))] {
 		attempts = append(attempts, attempt{s, false})
 	}

@@ -82,7 +82,7 @@ func (m *model) newGrid(o Options) (grid []int, source string, err error) {
 	old := m.old.grid
 	product := 1
 	for _, n := range o.Grid {
-		if n < 1 || n > o.Ranks {
+		if n < 1 || n > o.Ranks/product {
 			product = 0
 			break
 		}
