@@ -65,11 +65,15 @@ func (c *Command) settings() (map[string]string, error) {
 	return all, nil
 }
 
+// start is the flag of the starts of ranks, which is explained beside comparisons with recorded times, but changes times.
+const start = "start"
+
 // Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the
 // backend.
 func Shapes(f *pflag.Flag, set param.Set) bool {
 	p := set.Find(f.Name)
-	return !manual.InSection(f, output) && !slices.Contains(reporting, manual.TopicOf(f)) &&
+	reports := slices.Contains(reporting, manual.TopicOf(f)) && f.Name != start
+	return !manual.InSection(f, output) && !reports &&
 		(p == nil || p.Heading != output) && !slices.Contains(silent, f.Name)
 }
 

@@ -158,7 +158,7 @@ func (e *Engine) Check(name string) error {
 }
 
 // forwarded are flags that do not describe the run itself but what is reported about it.
-var forwarded = []string{"seed", "backend", "compare", "breakdown", "critical-path"}
+var forwarded = []string{"seed", "backend", "compare", "exclude-outliers", "breakdown", "critical-path"}
 
 // BaseArgs returns the flags of the command line that belong to each point, one argument each.
 func (e *Engine) BaseArgs() (args []string, err error) {

@@ -157,6 +157,21 @@ func TestStartMeasured(t *testing.T) {
 	if string(d.Compare) != measuredResult || d.Makespan != int64(1160*ns) {
 		t.Errorf("makespan %d, %s", d.Makespan, d.Compare)
 	}
+	// Points of sweeps start as the command line or an axis selects, and have other settings.
+	for _, args := range [][]string{
+		{path, "--start", "measured", "--sweep", "L=1us", "--compare", "--exclude-outliers"},
+		{path, "--sweep", "start=measured", "--compare", "--exclude-outliers"},
+	} {
+		r := clitest.Run(newCommand, args...)
+		d.Makespan, d.Compare = 0, nil
+		if err := json.Unmarshal([]byte(r.Stdout), &d); err != nil || r.Status != 0 {
+			t.Fatal(args, err, r.Stdout, r.Stderr)
+		}
+		if string(d.Compare) != measuredResult || d.Makespan != int64(1160*ns) ||
+			!strings.Contains(r.Stdout, `"start":"measured"`) {
+			t.Errorf("%v: makespan %d, %s", args, d.Makespan, r.Stdout)
+		}
+	}
 	for want, args := range map[string][]string{
 		"--exclude-outliers needs --compare":       {path, "--exclude-outliers"},
 		"--start: expected together or measured":   {path, "--start", "late"},
