@@ -125,7 +125,8 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	var attempts []attempt
 	list := m.candidates(groups, recorded)
 	if len(list) == 0 {
-		return nil, refuse("recorded grid %s: expected up to %d dimensions of 2 or more, whose product is the %d ranks; "+
+		return nil, refuse("recorded grid %s: expected up to %d dimensions of 2 or more, whose product is the %d "+
+			"ranks; "+
 			"omit --old-grid to find it", text(recorded), maxDims, len(t.Ranks))
 	}
 	for _, s := range list[:min(most, len(list))] {

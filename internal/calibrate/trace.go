@@ -24,7 +24,7 @@ var ErrUnmeasured = errors.New("the trace has no measured times: record it with 
 
 // FromTrace returns the times of messages in a recorded trace as ping-pongs. A blocking receive that was posted before
 // its send started ends when the message is there: from the start of the send to the end of the receive is a sample of
-// the time of a message. Contention and busy partners prolong most samples, so the time of a size is the 5 % quantile
+// the time of a message. Contention and busy partners prolong most samples, so the time of a size is the 5th percentile
 // of its samples, the lower envelope. Names and digest of the table are the caller's. It returns [ErrUnmeasured] for a
 // trace without measured times, and errors for receives from any source and for a trace without such receives.
 func FromTrace(ctx context.Context, t *dag.Trace) (*fit.Table, error) {
@@ -58,7 +58,8 @@ func FromTrace(ctx context.Context, t *dag.Trace) (*fit.Table, error) {
 		return nil, err
 	}
 	if total == 0 {
-		return nil, errors.New("expected blocking receives that were posted before their sends started, with measured " +
+		return nil, errors.New("expected blocking receives that were posted before their sends started, with " +
+			"measured " +
 			"times of both; found none: give tables of a micro-benchmark")
 	}
 	table := &fit.Table{Tool: traceTool}
@@ -73,7 +74,8 @@ func FromTrace(ctx context.Context, t *dag.Trace) (*fit.Table, error) {
 			Seconds: float64(times[at]) / float64(dag.Second)})
 	}
 	slices.SortFunc(table.Rows, func(a, b fit.Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
-	table.Remark("times of a trace instead of a ping-pong: the lower envelope, which is the 5 %% quantile of each size, "+
+	table.Remark("times of a trace instead of a ping-pong: the lower envelope, which is the 5th percentile of each "+
+		"size, "+
 		"of %d receives that waited, of %d sizes; contention may prolong it", total, len(samples))
 	if few > 0 {
 		table.Remark("%d of %d sizes have fewer than 20 receives that waited: their shortest one counts", few,

@@ -65,7 +65,8 @@ func (c *Command) settings() (map[string]string, error) {
 	return all, nil
 }
 
-// start is the flag of the starts of ranks, which is explained beside comparisons with recorded times, but changes times.
+// start is the flag of the starts of ranks, which is explained beside comparisons with recorded times, but changes
+// times.
 const start = "start"
 
 // Shapes reports whether a flag may change results and is part of the settings of a run. set is the table of the

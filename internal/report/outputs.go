@@ -110,8 +110,8 @@ func (o *Outputs) Wants(f Feature) bool {
 	return o.of == ofRun && (o.Page != "" || o.Plots.wants(o.of)&f != 0)
 }
 
-// Write writes the page and the pictures of the result of a run or the pictures of a fit, whose JSON document write writes. It returns nil
-// without any.
+// Write writes the page and the pictures of the result of a run or the pictures of a fit, whose JSON document write
+// writes. It returns nil without any.
 func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
 	if !o.Any() {
 		return nil, nil

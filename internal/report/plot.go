@@ -256,7 +256,8 @@ func kindNames(of subject) (names []string) {
 
 // PlotPage returns the help about pictures of simulations, or of traces.
 func PlotPage(traces bool) string {
-	of, example := ofRun|ofSweep|ofLoad|ofSeveral|ofFit, "  simulate --plot run.svg --plot matrix=matrix.png x.parquet\n"+
+	of, example := ofRun|ofSweep|ofLoad|ofSeveral|ofFit, "  simulate --plot run.svg --plot matrix=matrix.png "+
+		"x.parquet\n"+
 		"  simulate --sweep 'L=1us..10us:10' --plot sweep.pdf --plot-log x --plot-data sweep.csv x.parquet"
 	if traces {
 		of, example = ofTrace|ofTable|ofTimeline|ofGPU, "  tracecat --plot matrix=matrix.svg --plot-dark x.parquet\n"+
