@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"os"
 	"sort"
 	"testing"
 
@@ -43,6 +44,9 @@ func TestDataFlow(t *testing.T) {
 					t.Fatal(err)
 				}
 				for n := 1; n <= mostMembers; n++ {
+					if n > 33 && n%7 > 0 && n != 64 && os.Getenv("TRACEDAG_LONG") == "" {
+						continue
+					}
 					for _, c := range calls(a, n) {
 						f.reducing = n%2 == 0 && a.kind != dag.Barrier
 						if err := f.check(&u, c); err != nil {
