@@ -9,23 +9,33 @@ import "github.com/tracedag/tracedag/dag"
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
 func allreduceRecdoubling(p *Participant, s *Schedule) {
-	f := fold(p.Members, 0)
-	x := newExchange(s, noStep)
-	me, active := f.number(p.Me)
+	f, x, me, active := beginFolded(p, s)
 	if !active {
-		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
 		return
-	}
-	idle, paired := f.idlePartner(me)
-	if paired {
-		x.rcvd = s.combine(idle, p.whole())
 	}
 	for bit := 1; bit < f.power; bit *= 2 {
 		partner := f.member(me ^ bit)
 		x.reduce(partner, p.whole(), partner, p.whole())
 	}
-	if paired {
-		s.send(idle, p.whole(), x.sent, x.rcvd)
+	f.end(p, &x, me)
+}
+
+// beginFolded begins an allreduce of the active members of a fold: each idle member sends its data to its partner, and
+// receives the result, which [folded.end] sends. me is the number of the member.
+func beginFolded(p *Participant, s *Schedule) (f folded, x exchange, me int, active bool) {
+	f, x = fold(p.Members, 0), newExchange(s, noStep)
+	if me, active = f.number(p.Me); !active {
+		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
+	} else if idle, paired := f.idlePartner(me); paired {
+		x.rcvd = s.combine(idle, p.whole())
+	}
+	return f, x, me, active
+}
+
+// end sends the result of an allreduce to the idle partner of an active member.
+func (f folded) end(p *Participant, x *exchange, me int) {
+	if idle, paired := f.idlePartner(me); paired {
+		x.schedule.send(idle, p.whole(), x.sent, x.rcvd)
 	}
 }
 
@@ -72,16 +82,9 @@ func allreduceReducebcast(p *Participant, s *Schedule) {
 // R. Rabenseifner: Optimization of collective reduction operations. International Conference on Computational Science,
 // LNCS 3036, 2004.
 func allreduceRabenseifner(p *Participant, s *Schedule) {
-	f := fold(p.Members, 0)
-	x := newExchange(s, noStep)
-	me, active := f.number(p.Me)
+	f, x, me, active := beginFolded(p, s)
 	if !active {
-		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
 		return
-	}
-	idle, paired := f.idlePartner(me)
-	if paired {
-		x.rcvd = s.combine(idle, p.whole())
 	}
 	parts := func(first, last int) span { return p.parts(f.power, first, last) }
 	f.halve(&x, me, parts, func(v int) int { return v })
@@ -89,9 +92,7 @@ func allreduceRabenseifner(p *Participant, s *Schedule) {
 		partner, mine, theirs := f.member(me^bit), me&^(bit-1), (me^bit)&^(bit-1)
 		x.round(partner, parts(mine, mine+bit), partner, parts(theirs, theirs+bit))
 	}
-	if paired {
-		s.send(idle, p.whole(), x.sent, x.rcvd)
-	}
+	f.end(p, &x, me)
 }
 
 // allreduceRabenseifnernear is allreduceRabenseifner with the nearest partners first in the reduce-scatter, and last in
@@ -100,16 +101,9 @@ func allreduceRabenseifner(p *Participant, s *Schedule) {
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce and Allreduce".
 func allreduceRabenseifnernear(p *Participant, s *Schedule) {
-	f := fold(p.Members, 0)
-	x := newExchange(s, noStep)
-	me, active := f.number(p.Me)
+	f, x, me, active := beginFolded(p, s)
 	if !active {
-		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
 		return
-	}
-	idle, paired := f.idlePartner(me)
-	if paired {
-		x.rcvd = s.combine(idle, p.whole())
 	}
 	parts := p.elements(f.power)
 	first := f.halveNear(&x, me, parts)
@@ -119,9 +113,7 @@ func allreduceRabenseifnernear(p *Participant, s *Schedule) {
 		x.round(partner, parts(first, first+width), partner, parts(theirs, theirs+width))
 		first = min(first, theirs)
 	}
-	if paired {
-		s.send(idle, p.whole(), x.sent, x.rcvd)
-	}
+	f.end(p, &x, me)
 }
 
 // allreduceReducethenbcast is a reduce to member 0, then a bcast from it, by the algorithms that the choice selects for

@@ -42,16 +42,22 @@ func (f folded) idlePartner(number int) (v int, paired bool) {
 func (f folded) halve(x *exchange, me int, data func(first, last int) span, absolute func(v int) int) {
 	first, last := 0, f.power
 	for bit := f.power / 2; bit > 0; bit /= 2 {
-		partner, middle := absolute(f.member(me^bit)), first+bit
-		low, high := data(first, middle), data(middle, last)
-		if me&bit == 0 {
-			x.reduce(partner, high, partner, low)
-			last = middle
-		} else {
-			x.reduce(partner, low, partner, high)
-			first = middle
-		}
+		first, last = x.exchangeHalves(absolute(f.member(me^bit)), me&bit == 0, first, last, data)
 	}
+}
+
+// exchangeHalves appends a round in which a member and its partner exchange the halves of a range. It returns the half
+// that the member keeps: the lower or the upper one.
+func (x *exchange) exchangeHalves(partner int, lower bool, first, last int, data func(first, last int) span) (from,
+	to int) {
+	middle := (first + last) / 2
+	low, high := data(first, middle), data(middle, last)
+	if lower {
+		x.reduce(partner, high, partner, low)
+		return first, middle
+	}
+	x.reduce(partner, low, partner, high)
+	return middle, last
 }
 
 // halveNear is halve from the lowest bit to the highest: nearest partners first. It returns the part that the member
@@ -59,15 +65,7 @@ func (f folded) halve(x *exchange, me int, data func(first, last int) span, abso
 func (f folded) halveNear(x *exchange, me int, data func(first, last int) span) int {
 	first, last := 0, f.power
 	for bit := 1; bit < f.power; bit *= 2 {
-		partner, middle := f.member(me^bit), (first+last)/2
-		low, high := data(first, middle), data(middle, last)
-		if me&bit == 0 {
-			x.reduce(partner, high, partner, low)
-			last = middle
-		} else {
-			x.reduce(partner, low, partner, high)
-			first = middle
-		}
+		first, last = x.exchangeHalves(f.member(me^bit), me&bit == 0, first, last, data)
 	}
 	return first
 }
