@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/calibrate"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/fit"
 )
@@ -214,14 +213,7 @@ func (o *options) readMessages(p *cli.Program, name string) (*fit.Table, error) 
 	if err != nil {
 		return nil, format.InFile(read.Name, err)
 	}
-	table.Name = read.Name
-	if table.SHA256 = read.Inputs[0].SHA256; len(read.Inputs) > 1 {
-		all := sha256.New()
-		for _, in := range read.Inputs {
-			io.WriteString(all, in.SHA256+"\n")
-		}
-		table.SHA256 = hex.EncodeToString(all.Sum(nil))
-	}
+	table.Name, table.SHA256 = read.Name, origin.Digest(read.Inputs)
 	return table, nil
 }
 
