@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 )
 
@@ -132,16 +133,35 @@ func (f *File) Write(w io.Writer) error {
 	return err
 }
 
-// MaxFile is the largest size of a parameter file in bytes.
-const MaxFile = 1 << 20
+// Limits of a parameter file.
+const (
+	maxFile         = 1 << 20 // bytes
+	maxFileSegments = 1000
+)
 
-const maxFileSegments = 1000
+// ReadFile reads the parameter file with a name. Errors name the file.
+func ReadFile(name string) (*File, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
 
-// Parse reads a parameter file. Unknown members are errors, as is a value that is negative or no number. The error does
+// Parse parses a parameter file. Unknown members are errors, as is a value that is negative or no number. The error does
 // not name the file.
 func Parse(data []byte) (*File, error) {
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("expected a parameter file of at most %d bytes, found %d", MaxFile, len(data))
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("expected a parameter file of at most %d bytes, found more", maxFile)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

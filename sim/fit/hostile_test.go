@@ -2,6 +2,8 @@ package fit
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -38,5 +40,22 @@ func TestSplitManySizes(t *testing.T) {
 	}
 	if _, err := Split(points); err == nil || !strings.Contains(err.Error(), "found 1048576 sizes") {
 		t.Errorf("error %v, expected one about the number of sizes", err)
+	}
+}
+
+// TestReadFileLarge expects an error that names a file without end, which is not read as a whole.
+func TestReadFileLarge(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "large.json")
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Truncate(1 << 40); err != nil {
+		t.Skip(err)
+	}
+	want := name + ": expected a parameter file of at most 1048576 bytes"
+	if _, err := ReadFile(name); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, expected %s", err, want)
 	}
 }

@@ -17,13 +17,9 @@ import (
 
 // setParams sets the parameters of a file that the fit of measured times wrote.
 func (b *backend) setParams(name string) error {
-	text, err := readLimited(name, mostOptions)
+	f, err := fit.ReadFile(name)
 	if err != nil {
 		return err
-	}
-	f, err := fit.Parse([]byte(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	settings, err := Settings(f)
 	if err != nil {

@@ -354,7 +354,7 @@ func (b *backend) readOptions(env *sim.Env) error {
 	if b.smpi.file == "" {
 		return nil
 	}
-	text, err := readLimited(b.smpi.file, mostOptions)
+	text, err := readLimited(b.smpi.file)
 	if err != nil {
 		return fmt.Errorf("--smpi-options: %w", err)
 	}
@@ -397,16 +397,16 @@ func (b *backend) settings() map[string]string {
 	return b.platform.Settings
 }
 
-// readLimited reads a file of at most the given number of bytes.
-func readLimited(name string, most int64) (string, error) {
+// readLimited reads a file of at most mostOptions bytes.
+func readLimited(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s: expected at most %d bytes", name, most)
+	text, err := io.ReadAll(io.LimitReader(file, mostOptions+1))
+	if err == nil && len(text) > mostOptions {
+		err = fmt.Errorf("%s: expected at most %d bytes", name, mostOptions)
 	}
 	return string(text), err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"os"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -116,13 +115,9 @@ func (t costTable) least() uint64 {
 
 // readParams reads a parameter file of the strict model.
 func readParams(name string) (Params, error) {
-	data, err := os.ReadFile(name)
+	f, err := fit.ReadFile(name)
 	if err != nil {
 		return Params{}, err
-	}
-	f, err := fit.Parse(data)
-	if err != nil {
-		return Params{}, fmt.Errorf("%s: %w", name, err)
 	}
 	p, err := FromFile(f)
 	if err != nil {

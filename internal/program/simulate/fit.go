@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -129,9 +128,9 @@ func (o *options) applyFitted(p *cli.Program) {
 	if !strings.ContainsAny(name, "./") {
 		return // none, or a preset
 	}
-	f := readFitted(name)
-	if f == nil {
-		return // the backend reports the error
+	f, err := fit.ReadFile(name)
+	if err != nil {
+		return // the backend reports it
 	}
 	if !o.Flags.Changed("backend") && slices.Contains(calibrate.Backends, f.Backend) && f.Backend != o.Backend {
 		o.Backend = f.Backend
@@ -141,24 +140,6 @@ func (o *options) applyFitted(p *cli.Program) {
 		o.Collective = f.Collective
 		p.Info("%s: --collective '%s'", name, f.Collective)
 	}
-}
-
-// readFitted reads a parameter file; nil if it is none.
-func readFitted(name string) *fit.File {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, fit.MaxFile+1))
-	if err != nil {
-		return nil
-	}
-	f, err := fit.Parse(data)
-	if err != nil {
-		return nil
-	}
-	return f
 }
 
 // checkFit checks the flags of --fit.
