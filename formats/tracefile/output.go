@@ -122,6 +122,13 @@ func (o *Output) open(path string) (err error) {
 	}
 }
 
+// rewritable reports whether [Output.Rewrites] holds for an output called path. It opens nothing: a program that reads
+// a named pipe sees the end of the file once a writer closes it.
+func rewritable(path string) bool {
+	info, err := os.Stat(path)
+	return !isStdout(path) && (err != nil || info.Mode().IsRegular())
+}
+
 // Rewrites reports whether Rewrite can change written bytes: nobody sees the file before Commit.
 func (o *Output) Rewrites() bool { return o.temp != "" }
 

@@ -180,9 +180,9 @@ func WriteStream(formats format.List, path string, s format.Stream, read func() 
 	if err != nil {
 		return nil, err
 	}
-	if w.done.Format.WriteOnce != nil {
+	if w.done.Format.WriteOnce != nil && rewritable(path) {
 		err := w.write(func(out io.Writer, o format.WriteOptions) (err error) {
-			if o.Rewrite == nil {
+			if o.Rewrite == nil { // the path names another file now
 				return format.ErrTwice
 			}
 			o.Losses = func(losses []format.Loss) error {
