@@ -65,6 +65,18 @@ func (f *failures) works(link int, now uint64) bool {
 	return true
 }
 
+// connects reports whether there is a path from one host to another now, and the NICs of both work, before the other
+// events of this time.
+func (n *network) connects(from, to uint32) bool {
+	failed := func(port uint32) bool { return !n.failures.works(int(port/2), n.now) }
+	if n.given != nil {
+		number, ok := n.given.Number(from, to)
+		return ok && !slices.ContainsFunc(n.given.Route(number), failed)
+	}
+	return !failed(n.intact.NIC(from)) && !failed(n.intact.NIC(to)) &&
+		n.routes.Paths(n.routes.Edge(from), n.routes.Edge(to)) > 0
+}
+
 // apply starts failure i/2 if i is even, and ends it if i is odd.
 func (f *failures) apply(n *network, i uint32) {
 	failure := &f.list[i/2]

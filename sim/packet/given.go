@@ -66,8 +66,8 @@ func (n *network) handOver(i uint32, pt *port, p uint32) {
 	n.at(n.now, arrival, p)
 }
 
-// give builds the network of the routes between the hosts of messages, and maps failures of links of the platform to
-// it.
+// give builds the network of the routes between the hosts of messages, with failures between all NICs of their ranks,
+// and maps failures of links of the platform to it.
 func (o *Options) give(p *sim.Program) (err error) {
 	if o.Params.Compat != CompatNone {
 		return fmt.Errorf("topology: expected no platform of SimGrid with --compat %v, whose simulator has none; "+
@@ -79,13 +79,17 @@ func (o *Options) give(p *sim.Program) (err error) {
 			o.Params.Balance)
 	}
 	ends := topology.NewEnds(nil, nil, o.Placement.Hosts, o.Placement.NICs, p)
+	spare := ends.Spare(p)
+	if len(o.Failures) == 0 {
+		spare = func(func(from, to uint32) bool) {}
+	}
 	o.Network, err = topology.FromPlatform(o.Platform, func(yield func(from, to uint32) bool) {
 		for i := range p.Ops {
 			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(ends.Of(op, uint32(i))) {
 				return
 			}
 		}
-	})
+	}, spare)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim/platform"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // onPlatform runs a trace on a platform file, with rank r on host r.
@@ -96,12 +97,12 @@ func full(hosts, elements string) string {
 	return b.String()
 }
 
-// wire returns a link, and way a route of links, which is not symmetrical.
+// wire returns a link, and route a route of links, which is not symmetrical.
 func wire(id, bandwidth, latency, policy string) string {
 	return fmt.Sprintf(`<link id=%q bandwidth=%q latency=%q sharing_policy=%q/>`, id, bandwidth, latency, policy)
 }
 
-func way(from, to string, links ...string) string {
+func route(from, to string, links ...string) string {
 	s := fmt.Sprintf(`<route src=%q dst=%q symmetrical="NO">`, from, to)
 	for _, l := range links {
 		id, direction, _ := strings.Cut(l, ":")
@@ -121,7 +122,7 @@ func TestGivenTimes(t *testing.T) {
 	through := func(middle ...string) (s string) {
 		for _, pair := range []string{"ab", "cd", "ba", "dc"} {
 			from, to := pair[:1], pair[1:]
-			s += way(strings.ToUpper(from), strings.ToUpper(to),
+			s += route(strings.ToUpper(from), strings.ToUpper(to),
 				append(append([]string{from + ":UP"}, middle...), to+":DOWN")...)
 		}
 		return s
@@ -134,29 +135,29 @@ func TestGivenTimes(t *testing.T) {
 		acked     dag.Time   // arrival of the acknowledgement of the first message; 0: not compared
 	}{
 		{"rates and latencies of an explicit route, another one back",
-			full("AB", chain+way("A", "B", "l1", "l2", "l3")+way("B", "A", "l4")), 2, [][3]int{{0, 1, 1000}},
+			full("AB", chain+route("A", "B", "l1", "l2", "l3")+route("B", "A", "l4")), 2, [][3]int{{0, 1, 1000}},
 			[]dag.Time{2*fast + slow + 3500*ns}, 2*fast + slow + 3500*ns + 64*80 + 7000*ns},
 		{"the route of the file, although the other one is shorter and faster",
-			full("AB", chain+way("A", "B", "l4", "l3", "l2", "l1")+way("B", "A", "l1")), 2, [][3]int{{0, 1, 1000}},
+			full("AB", chain+route("A", "B", "l4", "l3", "l2", "l1")+route("B", "A", "l1")), 2, [][3]int{{0, 1, 1000}},
 			[]dag.Time{3*fast + slow + 10500*ns}, 3*fast + slow + 10500*ns + 64*80 + 500*ns},
 		{"packets of a message follow each other on the slowest link",
-			full("AB", chain+way("A", "B", "l1", "l2", "l3")+way("B", "A", "l4")), 2, [][3]int{{0, 1, 3 * 4096}},
+			full("AB", chain+route("A", "B", "l1", "l2", "l3")+route("B", "A", "l4")), 2, [][3]int{{0, 1, 3 * 4096}},
 			[]dag.Time{2*4160*80 + 3*4160*320 + 3500*ns}, 0},
 		{"one route in both directions: two messages share the link",
-			full("AB", wire("l", "12.5GBps", "500ns", "SHARED")+way("A", "B", "l")+way("B", "A", "l")), 2,
+			full("AB", wire("l", "12.5GBps", "500ns", "SHARED")+route("A", "B", "l")+route("B", "A", "l")), 2,
 			[][3]int{{0, 1, 1000}, {1, 0, 1000}}, []dag.Time{fast + 500*ns, 2*fast + 500*ns}, 0},
 		{"two directions: opposite messages do not meet",
-			full("AB", wire("l", "12.5GBps", "500ns", "SPLITDUPLEX")+way("A", "B", "l:UP")+way("B", "A", "l:DOWN")), 2,
+			full("AB", wire("l", "12.5GBps", "500ns", "SPLITDUPLEX")+route("A", "B", "l:UP")+route("B", "A", "l:DOWN")), 2,
 			[][3]int{{0, 1, 1000}, {1, 0, 1000}}, []dag.Time{fast + 500*ns, fast + 500*ns}, 0},
 		{"two hosts begin with one link",
 			full("ABC", wire("bus", "12.5GBps", "500ns", "SHARED")+wire("c", "12.5GBps", "500ns", "SHARED")+
 				wire("r", "12.5GBps", "1us", "SHARED")+
-				way("A", "C", "bus", "c")+way("B", "C", "bus", "c")+way("C", "A", "r")+way("C", "B", "r")), 3,
+				route("A", "C", "bus", "c")+route("B", "C", "bus", "c")+route("C", "A", "r")+route("C", "B", "r")), 3,
 			[][3]int{{0, 2, 1000}, {1, 2, 1000}}, []dag.Time{2*fast + 1000*ns, 3*fast + 1000*ns}, 0},
 		{"a host with two first links feeds them at the rate of the faster one",
 			full("ABC", wire("b", "3.125GBps", "1us", "SHARED")+wire("c", "12.5GBps", "1us", "SHARED")+
 				wire("r", "12.5GBps", "1us", "SHARED")+
-				way("A", "B", "b")+way("A", "C", "c")+way("B", "A", "r")+way("C", "A", "r")), 3,
+				route("A", "B", "b")+route("A", "C", "c")+route("B", "A", "r")+route("C", "A", "r")), 3,
 			[][3]int{{0, 1, 1000}, {0, 2, 1000}}, []dag.Time{slow + 1000*ns, 2*fast + 1000*ns}, 0},
 		{"a shared link in the middle", full("ABCD", cables+wire("x", "12.5GBps", "1us", "SHARED")+through("x")), 4,
 			[][3]int{{0, 1, 1000}, {2, 3, 1000}}, []dag.Time{3*fast + 2000*ns, 4*fast + 2000*ns}, 0},
@@ -202,18 +203,18 @@ func TestGivenTimes(t *testing.T) {
 // TestGivenRefused expects errors for routes and options that packets have no rule for.
 func TestGivenRefused(t *testing.T) {
 	one := wire("l", "12.5GBps", "500ns", "SHARED")
-	plain := full("AB", one+way("A", "B", "l")+way("B", "A", "l"))
+	plain := full("AB", one+route("A", "B", "l")+route("B", "A", "l"))
 	for _, test := range []struct {
 		xml, want string
 		set       func(o *Options)
 	}{
-		{full("AB", one+way("A", "B", "l")), "expected a route from B to A, found none", nil},
-		{full("AB", one+way("A", "B", "l", "l")+way("B", "A", "l")), "expected each link once, found l twice", nil},
-		{full("AB", one+wire("f", "1GBps", "0", "FATPIPE")+way("A", "B", "l", "f")+way("B", "A", "l")),
+		{full("AB", one+route("A", "B", "l")), "expected a route from B to A, found none", nil},
+		{full("AB", one+route("A", "B", "l", "l")+route("B", "A", "l")), "expected each link once, found l twice", nil},
+		{full("AB", one+wire("f", "1GBps", "0", "FATPIPE")+route("A", "B", "l", "f")+route("B", "A", "l")),
 			"found the slower f; make it SHARED", nil},
-		{full("ABC", one+wire("f", "1GBps", "0", "FATPIPE")+way("A", "B", "f")+way("A", "C", "l")+way("B", "A", "l")+
-			way("C", "A", "l")), "links of A: expected a FATPIPE link at least as fast", nil},
-		{full("AB", wire("l", "2TBps", "0", "SHARED")+way("A", "B", "l")+way("B", "A", "l")),
+		{full("ABC", one+wire("f", "1GBps", "0", "FATPIPE")+route("A", "B", "f")+route("A", "C", "l")+route("B", "A", "l")+
+			route("C", "A", "l")), "links of A: expected a FATPIPE link at least as fast", nil},
+		{full("AB", wire("l", "2TBps", "0", "SHARED")+route("A", "B", "l")+route("B", "A", "l")),
 			"expected links of 1bps to 8Tbps, found l", nil},
 		{`<platform version="4.1"><zone id="z" routing="Vivaldi">` +
 			`<peer id="A" speed="1Gf" bw_in="1GBps" bw_out="1GBps" coordinates="0 0 0"/>` +
@@ -238,7 +239,7 @@ func TestGivenRefused(t *testing.T) {
 // TestGivenFailure takes a link down: packets on it are lost until it is restored, since the routes do not change.
 func TestGivenFailure(t *testing.T) {
 	xml := full("AB", wire("a", "12.5GBps", "500ns", "SPLITDUPLEX")+wire("x", "12.5GBps", "500ns", "SPLITDUPLEX")+
-		way("A", "B", "a:UP", "x:UP")+way("B", "A", "x:DOWN", "a:DOWN"))
+		route("A", "B", "a:UP", "x:UP")+route("B", "A", "x:DOWN", "a:DOWN"))
 	site, err := platform.Read([]byte(xml), "p.xml")
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +294,7 @@ func TestGivenRandom(t *testing.T) {
 					}
 					list = append(list, fmt.Sprintf("l%d%s", l, direction))
 				}
-				b.WriteString(way(string(rune('A'+from)), string(rune('A'+to)), list...))
+				b.WriteString(route(string(rune('A'+from)), string(rune('A'+to)), list...))
 			}
 		}
 		xml := full("ABCDEFG"[:hosts], b.String())
@@ -363,7 +364,7 @@ func TestGivenVectors(t *testing.T) {
 				strings.ToUpper(l.Sharing)))
 		}
 		for _, r := range c.Routes {
-			elements.WriteString(way(r.Src, r.Dst, r.Links...))
+			elements.WriteString(route(r.Src, r.Dst, r.Links...))
 			for _, host := range []string{r.Src, r.Dst} {
 				if !slices.Contains(hosts, host) {
 					hosts = append(hosts, host)
@@ -415,4 +416,75 @@ func TestGivenVectors(t *testing.T) {
 type recordedLink struct {
 	Name, Sharing string
 	BW, Lat       float64
+}
+
+// TestGivenNICs fails links of routes between ranks with two NICs: messages take the next pair of NICs with a working
+// route. Times are computed by hand, for packets of 1,064 bytes.
+func TestGivenNICs(t *testing.T) {
+	const us, fast, slow = dag.Microsecond, 85_120, 340_480 // ps
+	cables := wire("x", "12.5GBps", "500ns", "SPLITDUPLEX") + wire("y", "3.125GBps", "1us", "SPLITDUPLEX")
+	for _, host := range "abcd" {
+		cables += wire(string(host), "12.5GBps", "500ns", "SPLITDUPLEX")
+	}
+	first := cables + route("A", "C", "a:UP", "x:UP", "c:DOWN") + route("C", "A", "c:UP", "x:DOWN", "a:DOWN")
+	both := first + route("B", "D", "b:UP", "y:UP", "d:DOWN") + route("D", "B", "d:UP", "y:DOWN", "b:DOWN")
+	const direct, detour = 3*fast + 3*us/2, 2*fast + slow + 2*us
+	for _, test := range []struct {
+		name, routes string
+		failures     []string
+		sources      []uint32 // of messages at 0, 15 us and 30 us
+		times        []dag.Time
+	}{
+		{"no failure", both, nil, []uint32{0, 0, 0}, []dag.Time{direct, direct, direct}},
+		{"the first NIC", both, []string{"a"}, []uint32{1, 1, 1}, []dag.Time{detour, detour, detour}},
+		{"in the middle", both, []string{"x"}, []uint32{1, 1, 1}, []dag.Time{detour, detour, detour}},
+		{"the NIC of the receiver", both, []string{"c"}, []uint32{1, 1, 1}, []dag.Time{detour, detour, detour}},
+		{"of the other NICs", both, []string{"y"}, []uint32{0, 0, 0}, []dag.Time{direct, direct, direct}},
+		{"for a while", both, []string{"x@10us..20us"}, []uint32{0, 1, 0}, []dag.Time{direct, detour, direct}},
+		{"a lower rate", both, []string{"x@10us..20us:12.5Gbps"}, []uint32{0, 0, 0},
+			[]dag.Time{direct, direct + 7*fast, direct}},
+		{"of a link that no route uses", first, []string{"y"}, []uint32{0, 0, 0}, []dag.Time{direct, direct, direct}},
+		{"no other route", first, []string{"x@10us..12us"}, []uint32{0, 0, 0}, []dag.Time{direct, direct, direct}},
+	} {
+		b := dag.NewBuilder(2)
+		var after []int
+		for i := range 3 {
+			if i > 0 {
+				after = []int{b.Rank(0).Calc(15*us, after...)}
+			}
+			b.Rank(0).Send(1, 1000, int64(i), after...)
+			b.Rank(1).Recv(0, 1000, int64(i))
+		}
+		set := func(o *Options) {
+			o.Placement = Placement{Hosts: []uint32{0, 2}, NICs: 2}
+			o.Params.HeaderSize, o.Params.ControlSize, o.Params.MSS = 64, 64, 4096
+			for _, text := range test.failures {
+				f, err := topology.ParseFailure(text, o.Platform.LinkByName)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Failures = append(o.Failures, f)
+			}
+		}
+		report, err := try{transport: "ndp", set: set}.onPlatform(t, full("ABCD", test.routes), b.Trace())
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if len(report.Flows) != 3 {
+			t.Fatalf("%s: %d flows, expected 3", test.name, len(report.Flows))
+		}
+		for i := range report.Flows {
+			f := &report.Flows[i]
+			if f.Source != test.sources[i] || f.Target != f.Source+2 || f.Delivered-f.Start != test.times[i] {
+				t.Errorf("%s: message %d from host %d to %d took %v, expected %v from %d", test.name, i, f.Source, f.Target,
+					f.Delivered-f.Start, test.times[i], test.sources[i])
+			}
+		}
+	}
+	missing := func(o *Options) { o.Placement = Placement{Hosts: []uint32{0, 1}, NICs: 2} }
+	if _, err := (try{transport: "ndp", set: missing}).onPlatform(t, full("ABCD", both),
+		messages(2, [3]int{0, 1, 1000})); err == nil || !strings.Contains(err.Error(), "route from A to B") {
+		t.Errorf("error %v, expected one of the missing route", err)
+	}
 }

@@ -172,8 +172,12 @@ func (c *idealTimer) control(from, to uint32) (time uint64, ok bool) {
 // path.
 func (c *idealTimer) lay(from, to uint32) *idealRoute {
 	if g := c.net.Given; g != nil {
+		number, ok := g.Number(from, to)
+		if !ok {
+			return nil
+		}
 		c.hops = c.hops[:0]
-		for _, port := range g.Route(g.Number(from, to)) {
+		for _, port := range g.Route(number) {
 			c.hops = append(c.hops, c.hop(port))
 		}
 		return &idealRoute{connected: true, alike: true}

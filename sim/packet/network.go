@@ -268,7 +268,11 @@ func (n *network) hopCount(from, to uint32) (links int) {
 // along returns the ports on the first of some routes from one host to another, up to the last before a missing link.
 func (n *network) along(r *topology.Routes, from, to uint32) iter.Seq[uint32] {
 	if n.given != nil {
-		return slices.Values(n.given.Route(n.given.Number(from, to)))
+		number, ok := n.given.Number(from, to)
+		if !ok {
+			return func(func(uint32) bool) {}
+		}
+		return slices.Values(n.given.Route(number))
 	}
 	return func(yield func(uint32) bool) {
 		for i := r.NIC(from); i != none && yield(i); i = n.nextPort(r, i, to) {

@@ -206,11 +206,7 @@ func (r *Replay) Run(o Options) (*sim.Result, *Report, error) {
 	n.observe(o.Timeline, p.Unit)
 	n.ends = topology.NewEnds(n.topology, n.intact, o.Placement.Hosts, o.Placement.NICs, p)
 	if n.failures != nil {
-		n.ends.SetWorks(func(from, to uint32) bool {
-			f := n.failures
-			return f.works(int(n.intact.NIC(from)/2), n.now) && f.works(int(n.intact.NIC(to)/2), n.now) &&
-				n.routes.Paths(n.routes.Edge(from), n.routes.Edge(to)) > 0
-		})
+		n.ends.SetWorks(n.connects)
 	}
 	warnBefore(p, n, &o)
 	var out *sim.Outcome

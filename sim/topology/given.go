@@ -44,8 +44,11 @@ type Given struct {
 // Pairs returns the source and the destination of each route.
 func (g *Given) Pairs() [][2]uint32 { return g.pairs }
 
-// Number returns the number of the route from one host to another, which must be one of the pairs.
-func (g *Given) Number(from, to uint32) uint32 { return g.numbers[[2]uint32{from, to}] }
+// Number returns the number of the route from one host to another, and whether there is one.
+func (g *Given) Number(from, to uint32) (number uint32, ok bool) {
+	number, ok = g.numbers[[2]uint32{from, to}]
+	return number, ok
+}
 
 // Route returns the ports of a route by its number. Callers must not modify them.
 func (g *Given) Route(number uint32) []uint32 { return g.routes[number] }
@@ -73,21 +76,28 @@ func (g *Given) Links(links []int) (used []int) {
 }
 
 // FromPlatform returns the network of the routes of a platform between pairs of hosts, in both directions. Pairs of one
-// host are skipped. It returns an error for routes that packets cannot take: those with a link twice, with a latency
-// beyond that of their links, and with a FATPIPE link that is slower than all links before it, which would have to
-// limit each message.
-func FromPlatform(p *platform.Platform, pairs iter.Seq2[uint32, uint32]) (*Network, error) {
+// host are skipped, and spare pairs without both routes. It returns an error for routes that packets cannot take: those
+// with a link twice, with a latency beyond that of their links, and with a FATPIPE link that is slower than all links
+// before it, which would have to limit each message.
+func FromPlatform(p *platform.Platform, pairs, spare iter.Seq2[uint32, uint32]) (*Network, error) {
 	b := &givenBuilder{p: p, router: platform.NewRouter(p), used: make(map[uint32]*givenLink),
 		g: &Given{numbers: make(map[[2]uint32]uint32), links: make([][]int, len(p.Links))},
 		n: &Network{Hosts: len(p.Hosts)}}
 	b.n.Given = b.g
 	for from, to := range pairs {
-		if _, known := b.g.numbers[[2]uint32{from, to}]; known || from == to {
-			continue
-		}
-		if err := cmp.Or(b.add(from, to), b.add(to, from)); err != nil {
+		if err := b.addPair(from, to); err != nil {
 			return nil, err
 		}
+	}
+	tried := make(map[[2]uint32]bool)
+	for from, to := range spare {
+		pair := [2]uint32{from, to}
+		if !tried[pair] && b.routed(from, to) && b.routed(to, from) {
+			if err := b.addPair(from, to); err != nil {
+				return nil, err
+			}
+		}
+		tried[pair] = true
 	}
 	if err := b.build(); err != nil {
 		return nil, err
@@ -127,6 +137,20 @@ func (h *hostCount) add(host uint32) {
 	case h.host != host:
 		h.count = 2
 	}
+}
+
+// routed reports whether the platform has a route from one host to another.
+func (b *givenBuilder) routed(from, to uint32) bool {
+	_, err := b.router.Route(from, to)
+	return err == nil
+}
+
+// addPair adds the routes between two hosts, unless it is one host or they are known.
+func (b *givenBuilder) addPair(from, to uint32) error {
+	if _, known := b.g.Number(from, to); known || from == to {
+		return nil
+	}
+	return cmp.Or(b.add(from, to), b.add(to, from))
 }
 
 // add adds the route from one host to another. Until build, routes are lists of links of the platform.

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"iter"
 	"testing"
 
 	"github.com/tracedag/tracedag/sim/platform"
@@ -26,15 +27,18 @@ func FuzzFromPlatform(f *testing.F) {
 		if err != nil || len(p.Hosts) > 64 {
 			return
 		}
-		n, err := FromPlatform(p, func(yield func(from, to uint32) bool) {
-			for from := range uint32(min(4, len(p.Hosts))) {
-				for to := range uint32(len(p.Hosts)) {
-					if !yield(from, to) {
-						return
+		between := func(first, last int) iter.Seq2[uint32, uint32] {
+			return func(yield func(from, to uint32) bool) {
+				for from := min(first, len(p.Hosts)); from < min(last, len(p.Hosts)); from++ {
+					for to := range p.Hosts {
+						if !yield(uint32(from), uint32(to)) {
+							return
+						}
 					}
 				}
 			}
-		})
+		}
+		n, err := FromPlatform(p, between(0, 4), between(4, 6))
 		if err != nil {
 			return
 		}
@@ -51,7 +55,11 @@ func FuzzFromPlatform(f *testing.F) {
 					t.Fatalf("the NIC of host %d is at node %d", pair[0], ports[nic].From)
 				}
 			}
-			list := g.Route(g.Number(pair[0], pair[1]))
+			number, ok := g.Number(pair[0], pair[1])
+			if _, back := g.Number(pair[1], pair[0]); !ok || !back {
+				t.Fatalf("hosts %v: expected routes in both directions", pair)
+			}
+			list := g.Route(number)
 			for _, port := range list {
 				if !g.Exists(int(port)) || ports[port].From != at {
 					t.Fatalf("route %v: port %d from node %d, expected one from %d", list, port, ports[port].From, at)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag/compose"
@@ -257,6 +258,24 @@ func (e *Ends) Of(send *sim.Op, m uint32) (from, to uint32) {
 		}
 	}
 	return from, to
+}
+
+// Spare returns the pairs of hosts that Of may select for the messages of a program instead of those of their NICs.
+// The network has no GPUs.
+func (e *Ends) Spare(p *sim.Program) iter.Seq2[uint32, uint32] {
+	return func(yield func(from, to uint32) bool) {
+		for i := range p.Ops {
+			send := &p.Ops[i]
+			if send.Flags&sim.IsColl != sim.IsSend {
+				continue
+			}
+			for k := range e.nics {
+				if !yield(e.first[send.Rank]+uint32(k), e.first[send.Peer]+uint32(k)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // choosePorts returns the ports of a message.
