@@ -336,6 +336,9 @@ func (m *model) exists(c *call, rank int) bool {
 
 // irregular describes the most irregular messages.
 func (m *model) irregular(groups []*exchange, rules map[group]rule) error {
+	if len(groups) == 0 {
+		return refuse("the ranks make collectives in different orders, which no rule explains")
+	}
 	worst, most := groups[0], -1
 	for _, x := range groups {
 		if cost, _, ok := m.old.cost(rules[x.group], x.pairs); ok && cost > most {

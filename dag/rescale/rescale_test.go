@@ -295,12 +295,18 @@ func TestRefuses(t *testing.T) {
 	})
 	halves.Comms = append(halves.Comms, dag.NewComm("", []int32{0, 2, 4, 6, 8, 10, 14, 12}),
 		dag.NewComm("", []int32{1, 3, 5, 7, 9, 11, 13, 15}))
+	unordered := ops(16, func(_ int, b *dag.RankBuilder) { // nothing but collectives, of which no two ranks agree
+		for range 200 {
+			b.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier + dag.Subkind(random.IntN(15))})
+		}
+	})
 	for _, c := range []struct {
 		name string
 		tr   *dag.Trace
 		o    rescale.Options
 		want string
 	}{
+		{"collectives", unordered, rescale.Options{Ranks: 32}, "in different orders"},
 		{"irregular", irregular, rescale.Options{Ranks: 32}, "no rule explains"},
 		{"few ranks", generate(t, "pattern name=ring ranks=3"), rescale.Options{Ranks: 8}, "expected 4 or more"},
 		{"communicator", halves, rescale.Options{Ranks: 32}, "communicator 1 of ranks 0, 2"},
