@@ -2,6 +2,7 @@
 package traceconv
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"slices"
@@ -73,8 +74,8 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 					return err
 				}
 				if rescales {
-					seed, _ := cmd.Flags().GetInt64("seed")
-					c.rescale, c.edit = &rescale, rescale.edit(p, read, seed, c.edit)
+					rescale.options.Seed, _ = cmd.Flags().GetInt64("seed")
+					c.seed, c.edit = &rescale.options.Seed, rescale.edit(p, c.edit)
 				}
 			}
 			output, err := p.OutputFormat(write, namedOutput(write.Output))
@@ -92,6 +93,19 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 			}
 			if c.passInputs, err = lowering.Inputs(); err != nil {
 				return err
+			}
+			if rescales {
+				if (toSet || isFolder(write.Output)) && rescale.report != "" {
+					return cli.Usagef("--rescale-report is for a single output")
+				}
+				if err := p.CheckOutput(rescale.report, false); err != nil {
+					return err
+				}
+				second, err := rescale.open(p, read)
+				if err != nil {
+					return err
+				}
+				c.passInputs = append(c.passInputs, second...)
 			}
 			c.p, c.read, c.write, c.lowers, c.retitle = p, read, &write, lowering.Asked(), cmd.Flags().Changed("title")
 			write.Compat = read.Reference()
@@ -167,7 +181,7 @@ type conversion struct {
 	lower   cli.Pass
 	lowers  bool                                                // lower changes the trace
 	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // edits of a single trace, or nil
-	rescale *rescaling                                          // part of edit, or nil
+	seed    *int64                                              // of edit, if it draws
 	retitle bool
 	title   string
 	shard   cluster.Shard // of the inputs for a folder
@@ -180,7 +194,7 @@ type conversion struct {
 	storeFormat *format.Format // of the stores of a set
 
 	files      []string    // names of the arguments, for the provenance of a composition
-	passInputs []dag.Input // files that flags of passes name
+	passInputs []dag.Input // files that flags of passes and edits name
 }
 
 // convert converts one trace. progress counts the bytes read; it may be nil.
@@ -321,13 +335,9 @@ func (c *conversion) describe(meta *dag.Meta, in *cli.OpenTrace, to *cli.Target)
 
 // made returns the entry of the provenance of a converted trace.
 func (c *conversion) made(in *cli.OpenTrace, inputs []dag.Input) dag.Provenance {
-	seed := in.Seed()
-	more := c.passInputs
-	if c.rescale != nil {
-		seed, more = &c.rescale.options.Seed, slices.Concat(more, c.rescale.inputs)
-	}
 	return c.p.Provenance(cli.Made{
-		Seed: seed, Inputs: slices.Concat(inputs, more), Files: []string{inputs[0].Name}, From: in,
+		Seed: cmp.Or(c.seed, in.Seed()), Inputs: slices.Concat(inputs, c.passInputs), Files: []string{inputs[0].Name},
+		From: in,
 	}, c.write)
 }
 

@@ -19,9 +19,9 @@ import (
 type rescaling struct {
 	options rescale.Options
 	flags   *cli.Options
-	second  string // the same program on another number of ranks
-	report  string // JSON file
-	inputs  []dag.Input
+	second  string    // the same program on another number of ranks
+	report  string    // JSON file
+	trace   *cli.Read // that of second, or nil
 }
 
 // register adds the flags.
@@ -55,17 +55,28 @@ func (r *rescaling) asked(cmd *cobra.Command) (bool, error) {
 	return false, nil
 }
 
-// edit returns an edit that follows another one, which may be nil.
-func (r *rescaling) edit(p *cli.Program, read cli.ReadFlags, seed int64, first func(*dag.Trace, string) (*dag.Trace,
-	error)) func(t *dag.Trace, name string) (*dag.Trace, error) {
-	r.options.Seed = seed
+// open reads the second trace, if there is one, and returns its inputs for the provenance.
+func (r *rescaling) open(p *cli.Program, read cli.ReadFlags) ([]dag.Input, error) {
+	if r.second == "" {
+		return nil, nil
+	}
+	var err error
+	if r.trace, err = p.ReadTrace(r.second, read, cli.ReadOptions{Digest: true}); err != nil {
+		return nil, err
+	}
+	return r.trace.Inputs, nil
+}
+
+// edit returns an edit that follows another one, which may be nil. Calls of it may be concurrent.
+func (r *rescaling) edit(p *cli.Program, first func(*dag.Trace, string) (*dag.Trace, error)) func(t *dag.Trace,
+	name string) (*dag.Trace, error) {
 	return func(t *dag.Trace, name string) (_ *dag.Trace, err error) {
 		if first != nil {
 			if t, err = first(t, name); err != nil {
 				return nil, err
 			}
 		}
-		out, report, err := r.rescale(p, read, t)
+		out, report, err := r.rescale(p, t)
 		if err != nil {
 			return nil, format.InFile(name, err)
 		}
@@ -76,28 +87,16 @@ func (r *rescaling) edit(p *cli.Program, read cli.ReadFlags, seed int64, first f
 	}
 }
 
-func (r *rescaling) rescale(p *cli.Program, read cli.ReadFlags, t *dag.Trace) (*dag.Trace,
-	*rescale.Report, error) {
-	if r.second == "" {
-		return rescale.Rescale(p.Context(), t, r.options)
+func (r *rescaling) rescale(p *cli.Program, t *dag.Trace) (*dag.Trace, *rescale.Report, error) {
+	o := r.options
+	if r.trace != nil {
+		decided, err := rescale.Decide(p.Context(), t, r.trace.Trace, o, r.flags.Given("scaling"))
+		if err != nil {
+			return nil, nil, format.InFile(r.trace.Name, err)
+		}
+		o = decided.Options
 	}
-	in, err := p.OpenFiles([]string{r.second}, read, cli.ReadOptions{Digest: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	defer in.Close()
-	second, err := in.Read()
-	if err == nil {
-		r.inputs, err = in.Inputs()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	decided, err := rescale.Decide(p.Context(), t, second, r.options, r.flags.Given("scaling"))
-	if err != nil {
-		return nil, nil, format.InFile(in.Name, err)
-	}
-	return rescale.Rescale(p.Context(), t, decided.Options)
+	return rescale.Rescale(p.Context(), t, o)
 }
 
 // write writes the report, if it was asked for.

@@ -62,6 +62,34 @@ func TestRescale(t *testing.T) {
 	}
 }
 
+// TestRescaleInputs rescales several inputs concurrently. The second trace is an input of each output.
+func TestRescaleInputs(t *testing.T) {
+	inputs := map[string]string{"p8.goal": pipeline(8, 64)}
+	args := []string{"--rescale", "6", "--second-trace", "p8.goal", "--jobs", "4", "--skip-existing", "-o", "out/"}
+	for i := range 6 {
+		name := fmt.Sprintf("in%d.goal", i)
+		inputs[name] = pipeline(4, 64+8*i)
+		args = append(args, name)
+	}
+	in(t, inputs)
+	ok(t, "", append(args, "-q")...)
+	for i := range 6 {
+		name := fmt.Sprintf("out/in%d.parquet", i)
+		made, err := formats.Read(name, formats.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := made.Provenance[len(made.Provenance)-1]
+		if len(made.Ranks) != 6 || len(last.Inputs) != 2 || last.Inputs[1].Name != "p8.goal" || last.Inputs[1].SHA256 == "" {
+			t.Errorf("%s: %d ranks, provenance %+v", name, len(made.Ranks), last)
+		}
+	}
+	got := clitest.Run(New, args...)
+	if got.Status != cli.ExitOK || !strings.Contains(got.Stderr, "6 unchanged") {
+		t.Errorf("again: status %d, stderr %q", got.Status, got.Stderr)
+	}
+}
+
 func TestRescaleErrors(t *testing.T) {
 	in(t, map[string]string{"p4.goal": pipeline(4, 64), "p.goal": pingpong})
 	for _, c := range []struct {
@@ -73,6 +101,10 @@ func TestRescaleErrors(t *testing.T) {
 		{"--scaling strong p4.goal -o x.goal", cli.ExitUsage, "--scaling is for --rescale"},
 		{"--rescale 8 --job p4.goal -o x.goal", cli.ExitUsage, "--rescale is for single traces"},
 		{"--rescale x p4.goal -o x.goal", cli.ExitUsage, "expected a whole number"},
+		{"--rescale 8 --rescale-report r.json p4.goal -o out/", cli.ExitUsage, "--rescale-report is for a single output"},
+		{"--rescale 8 --rescale-report r.json p4.goal --publish set/", cli.ExitUsage, "--rescale-report is for a single"},
+		{"--rescale 8 --rescale-report no/r.json absent.goal -o x.goal", cli.ExitFailed, "no/r.json: "},
+		{"--rescale 8 --second-trace absent.goal p4.goal -o x.goal", cli.ExitFailed, "absent.goal: no such file"},
 		{"--rescale 8 --second-trace p4.goal p4.goal -o x.goal", cli.ExitFailed, "expected another number"},
 	} {
 		got := clitest.Run(New, strings.Fields(c.args)...)
