@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -65,44 +66,29 @@ const (
 // 0.2 % with many segments, it divides on until each point is within 0.5 %. A segment has at least two sizes; on a
 // machine without noise it may have one, and then the slope of the next segment. Lines start at 0 or above.
 func Split(points []Point) ([]Segment, error) {
-	segments, _, err := divisions(points)
-	return segments, err
+	s, err := newSplitter(points)
+	if err != nil {
+		return nil, err
+	}
+	segments, _ := s.split()
+	return segments, nil
 }
 
-// divisions is [Split] with finer divisions, whose cuts noise may hide.
+// divisions is [Split] with finer divisions, whose cuts noise may hide: each segment of many sizes has one cut more than
+// before. A machine without noise has none.
 func divisions(points []Point) (segments []Segment, finer [][]Segment, err error) {
-	paths := 0
-	for _, p := range points {
-		if !(p.Seconds > 0) || p.Bytes < 0 || p.Path < 0 {
-			return nil, nil, fmt.Errorf("expected sizes of at least 0 and times above 0, found %d bytes in %g s",
-				p.Bytes, p.Seconds)
+	s, err := newSplitter(points)
+	if err != nil {
+		return nil, nil, err
+	}
+	segments, noisy := s.split()
+	for level := segments; noisy && len(finer) < refinements; {
+		var next []Segment
+		for _, seg := range level {
+			next = append(next, s.refine(seg)...)
 		}
-		paths = max(paths, p.Path+1)
+		finer, level = append(finer, next), next
 	}
-	s := &splitter{points: slices.Clone(points), paths: paths}
-	slices.SortStableFunc(s.points, func(a, b Point) int {
-		switch {
-		case a.Bytes < b.Bytes:
-			return -1
-		case a.Bytes > b.Bytes:
-			return 1
-		}
-		return a.Path - b.Path
-	})
-	for i, p := range s.points {
-		if i == 0 || p.Bytes != s.points[i-1].Bytes {
-			s.first = append(s.first, i)
-		}
-	}
-	if len(s.first) < 2 {
-		return nil, nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
-	}
-	if n := float64(len(s.first)); n*n*float64(len(points)+paths) > maxWork {
-		return nil, nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d "+
-			"sizes and %d times; drop some", len(s.first), len(points))
-	}
-	s.first = append(s.first, len(s.points))
-	segments, finer = s.split()
 	return segments, finer, nil
 }
 
@@ -114,59 +100,95 @@ type splitter struct {
 	line   scratch
 }
 
-// split returns the segments, and finer divisions whose cuts noise may hide: each segment of many sizes has one cut
-// more than before. A machine without noise has none.
-func (s *splitter) split() (segments []Segment, finer [][]Segment) {
+func newSplitter(points []Point) (*splitter, error) {
+	paths := 0
+	for _, p := range points {
+		if !(p.Seconds > 0) || p.Bytes < 0 || p.Path < 0 {
+			return nil, fmt.Errorf("expected sizes of at least 0 and times above 0, found %d bytes in %g s", p.Bytes,
+				p.Seconds)
+		}
+		paths = max(paths, p.Path+1)
+	}
+	s := &splitter{points: slices.Clone(points), paths: paths}
+	slices.SortStableFunc(s.points, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Path, b.Path))
+	})
+	for i, p := range s.points {
+		if i == 0 || p.Bytes != s.points[i-1].Bytes {
+			s.first = append(s.first, i)
+		}
+	}
+	if len(s.first) < 2 {
+		return nil, errors.New("expected at least two sizes: one size does not separate latency from bandwidth")
+	}
+	if n := float64(len(s.first)); n*n*float64(len(points)+paths) > maxWork {
+		return nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d "+
+			"sizes and %d times; drop some", len(s.first), len(points))
+	}
+	s.first = append(s.first, len(s.points))
+	return s, nil
+}
+
+// split returns the segments, and whether the machine is noisy.
+func (s *splitter) split() (segments []Segment, noisy bool) {
 	d := s.divide(2)
 	if len(s.first)-1 > 2*d.most { // else there are too few sizes to tell noise from segments
 		single := s.divide(1)
 		if s.noiseless(s.segments(single, single.most)) {
 			for k := s.number(single); ; k++ {
 				if segments := s.segments(single, k); k == single.most || s.worst(segments) <= exact {
-					return s.join(segments), nil
+					return s.join(segments), false
 				}
 			}
 		}
 	}
-	segments = s.segments(d, s.number(d))
-	for level := segments; len(finer) < refinements; {
-		var next []Segment
-		for _, seg := range level {
-			next = append(next, s.refine(seg)...)
-		}
-		finer, level = append(finer, next), next
+	return s.segments(d, s.number(d)), true
+}
+
+// fit fits s.line to the sizes begin to end-1 and returns its cost.
+func (s *splitter) fit(begin, end int) float64 {
+	return s.line.fit(s.points[s.first[begin]:s.first[end]], s.paths)
+}
+
+// segment returns the segment of the sizes begin to end-1, without its end.
+func (s *splitter) segment(begin, end int) Segment {
+	s.fit(begin, end)
+	seg := Segment{Least: s.points[s.first[begin]].Bytes, Start: slices.Clone(s.line.start), PerByte: s.line.perByte}
+	if begin > 0 {
+		seg.CutAfter = s.points[s.first[begin]-1].Bytes
+		seg.From = Cut(seg.CutAfter, seg.Least)
 	}
-	return segments, finer
+	return seg
 }
 
 // refine returns the two parts of a segment with the smallest errors, or the segment if it has few sizes or these
 // errors are not much smaller. A start per path more explains some noise by itself.
 func (s *splitter) refine(seg Segment) []Segment {
-	first, sizes := -1, 0
-	for i := range len(s.first) - 1 {
-		if at := s.points[s.first[i]].Bytes; at >= seg.Least && at < seg.To {
-			if first < 0 {
-				first = i
-			}
-			sizes++
-		}
+	sizes := s.first[:len(s.first)-1]
+	index := func(bytes int64) int {
+		k, _ := slices.BinarySearchFunc(sizes, bytes, func(i int, bytes int64) int {
+			return cmp.Compare(s.points[i].Bytes, bytes)
+		})
+		return k
 	}
-	part := splitter{points: s.points[s.first[max(first, 0)]:s.first[max(first, 0)+sizes]], paths: s.paths}
-	for i := range sizes + 1 {
-		part.first = append(part.first, s.first[first+i]-s.first[first])
-	}
-	if sizes < 2*leastRefined {
+	begin, end := index(seg.Least), index(seg.To)
+	if end-begin < 2*leastRefined {
 		return []Segment{seg}
 	}
-	d := part.divide(leastRefined)
-	n := float64(len(part.points))
-	gain := n * math.Log((d.cost(1)/n+resolution*resolution)/(d.cost(2)/n+resolution*resolution))
+	one, two, cut := s.fit(begin, end), math.Inf(1), 0
+	for k := begin + leastRefined; k <= end-leastRefined; k++ {
+		if c := s.fit(begin, k) + s.fit(k, end); c < two {
+			two, cut = c, k
+		}
+	}
+	n := float64(s.first[end] - s.first[begin])
+	gain := n * math.Log((one/n+resolution*resolution)/(two/n+resolution*resolution))
 	if gain < leastGain+float64(s.paths-1) {
 		return []Segment{seg}
 	}
-	halves := part.segments(d, 2)
-	halves[0].From, halves[0].CutAfter, halves[1].To = seg.From, seg.CutAfter, seg.To
-	return halves
+	low, high := s.segment(begin, cut), s.segment(cut, end)
+	low.To, high.To = high.From, seg.To
+	return []Segment{low, high}
 }
 
 // join joins neighbors that one line fits as well: a machine of few segments shows the traces of other messages.
@@ -236,7 +258,7 @@ func (s *splitter) divide(least int) *division {
 	for i := range cost {
 		cost[i] = make([]float64, sizes+1)
 		for j := i + least; j <= sizes; j++ {
-			cost[i][j] = s.line.fit(s.points[s.first[i]:s.first[j]], s.paths)
+			cost[i][j] = s.fit(i, j)
 			if j == i+1 {
 				cost[i][j] += resolution * resolution
 			}
@@ -270,16 +292,10 @@ func (s *splitter) segments(d *division, k int) []Segment {
 	next := int64(math.MaxInt64)
 	for ; k > 0; k-- {
 		begin := d.from[k][end]
-		part := s.points[s.first[begin]:s.first[end]]
-		seg := Segment{To: next, Least: part[0].Bytes}
-		s.line.fit(part, s.paths)
-		seg.Start, seg.PerByte = slices.Clone(s.line.start), s.line.perByte
+		seg := s.segment(begin, end)
+		seg.To = next
 		if begin == end-1 && k < len(segments) {
 			seg.slope(segments[k].PerByte) // one size has no slope: assume that of the next segment
-		}
-		if begin > 0 {
-			seg.CutAfter = s.points[s.first[begin]-1].Bytes
-			seg.From = Cut(seg.CutAfter, seg.Least)
 		}
 		segments[k-1], next, end = seg, seg.From, begin
 	}
