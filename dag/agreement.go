@@ -16,14 +16,31 @@ import (
 // collective in which all members state the same size (allreduce, reduce, bcast, reduce-scatter) has several. Ranks
 // with wildcards need as many receives as messages. Messages to and from ranks that do not exist are ignored.
 func Disagreement(t *Trace) string {
-	a := agreement{t}
-	if what := a.messages(); what != "" {
+	if what := messageDifference(t); what != "" {
 		return what
 	}
-	return a.collectives()
+	return collectiveDifference(t)
 }
 
-type agreement struct{ trace *Trace }
+// messageDifference compares the messages with the receives of the whole trace, which usually agree, and if they do
+// not or have wildcards, those of each rank.
+func messageDifference(t *Trace) string {
+	start := func() *MessageEnds { return NewMessageEnds(len(t.Ranks)) }
+	all := start()
+	for _, part := range par.ForWith(len(t.Ranks), start, func(part *MessageEnds, rank int) {
+		part.Add(rank, t.Ranks[rank])
+	}) {
+		all.total.add(&part.total)
+	}
+	if all.Agree() {
+		return ""
+	}
+	all.ByRank()
+	for rank, r := range t.Ranks {
+		all.Add(rank, r)
+	}
+	return all.Disagreement()
+}
 
 // MessageEnds compares both ends of messages, as [Disagreement] does, of a trace that is read rank by rank.
 type MessageEnds struct {
@@ -37,64 +54,58 @@ func NewMessageEnds(ranks int) *MessageEnds { return &MessageEnds{ranks: ranks} 
 
 // Add adds a rank. Each rank must be added once, in any order.
 func (m *MessageEnds) Add(rank int, r *Rank) {
-	if m.byRank == nil {
-		eachEnd(rank, m.ranks, r, func(int) *ends { return &m.total })
-		return
+	for i, kind := range r.Kind {
+		if kind != Send && kind != Recv {
+			continue
+		}
+		peer, tag, comm, size := r.Peer.At(i), r.Tag.At(i), r.Comm.At(i), r.Bytes.At(i)
+		if kind == Send {
+			if inRange(peer, m.ranks) {
+				e := m.to(int(peer))
+				h := hashed(uint64(rank)<<32|uint64(uint32(peer)), uint64(tag), uint64(uint32(comm)))
+				e.wild = e.wild || tag == AnyTag // GOAL has such sends
+				e.count++
+				e.matching += h
+				e.sized += hashed(h, uint64(size), 0)
+				e.bytes.add(size)
+			}
+			continue
+		}
+		e := m.to(rank)
+		switch {
+		case peer == AnySource || tag == AnyTag:
+			e.wild = true
+			e.count--
+		case inRange(peer, m.ranks):
+			h := hashed(uint64(uint32(peer))<<32|uint64(rank), uint64(tag), uint64(uint32(comm)))
+			e.count--
+			e.matching -= h
+			e.sized -= hashed(h, uint64(size), 0)
+			e.bytes.addSum(negated(size))
+		}
 	}
-	eachEnd(rank, m.ranks, r, func(destination int) *ends { return &m.byRank[destination] })
 }
 
-// Agree reports whether the sums of the whole trace agree. If not, [MessageEnds.ByRank] and adding all ranks again tell
-// whether there is a disagreement, which traces with wildcards need not have.
+// to returns the sum that has the messages to a rank.
+func (m *MessageEnds) to(destination int) *ends {
+	if m.byRank == nil {
+		return &m.total
+	}
+	return &m.byRank[destination]
+}
+
+// Agree reports whether the sums of the whole trace agree. If not, [MessageEnds.ByRank] and adding all ranks again
+// report whether there is a disagreement, which traces with wildcards need not have.
 func (m *MessageEnds) Agree() bool { return !m.total.wild && m.total.zero() }
 
 // ByRank prepares for adding all ranks again, for [MessageEnds.Disagreement].
 func (m *MessageEnds) ByRank() { m.byRank = make([]ends, m.ranks) }
 
 // Disagreement describes the first rank whose receives differ from the messages to it, "" if there is none.
-func (m *MessageEnds) Disagreement() string { return describeEnds(m.byRank) }
-
-// ends is a sum over the messages to ranks minus that over their receives.
-type ends struct {
-	count    int64
-	matching uint64 // hashes of source, destination, tag and communicator
-	sized    uint64 // the same, with the size
-	bytes    Total
-	wild     bool // some receive has a wildcard
-}
-
-func (e *ends) zero() bool {
-	return e.count == 0 && (e.wild || e.matching == 0 && e.sized == 0)
-}
-
-// messages compares the messages with the receives of the whole trace, which usually agree, and if they do not or have
-// wildcards, those of each rank.
-func (a *agreement) messages() string {
-	parts := par.ForWith(len(a.trace.Ranks), func() *ends { return new(ends) }, func(total *ends, rank int) {
-		a.each(rank, func(int) *ends { return total })
-	})
-	var total ends
-	for _, p := range parts {
-		total.count += p.count
-		total.matching += p.matching
-		total.sized += p.sized
-		total.wild = total.wild || p.wild
-	}
-	if !total.wild && total.zero() {
-		return ""
-	}
-	byRank := make([]ends, len(a.trace.Ranks))
-	for rank := range a.trace.Ranks {
-		a.each(rank, func(destination int) *ends { return &byRank[destination] })
-	}
-	return describeEnds(byRank)
-}
-
-// describeEnds describes the first rank whose sums are not zero, "" if there is none.
-func describeEnds(byRank []ends) string {
+func (m *MessageEnds) Disagreement() string {
 	differing, first := 0, -1
-	for rank := range byRank {
-		if !byRank[rank].zero() {
+	for rank := range m.byRank {
+		if !m.byRank[rank].zero() {
 			if differing++; differing == 1 {
 				first = rank
 			}
@@ -104,7 +115,7 @@ func describeEnds(byRank []ends) string {
 		return ""
 	}
 	what := ""
-	switch e := &byRank[first]; {
+	switch e := &m.byRank[first]; {
 	case e.count > 0:
 		what = fmt.Sprintf("rank %d lacks receives for %d of the messages that are sent to it", first, e.count)
 	case e.count < 0:
@@ -127,43 +138,26 @@ func describeEnds(byRank []ends) string {
 	return what
 }
 
-// each adds the messages and receives of a rank to the sums of their destinations.
-func (a *agreement) each(rank int, to func(destination int) *ends) {
-	eachEnd(rank, len(a.trace.Ranks), a.trace.Ranks[rank], to)
+// ends is a sum over the messages to ranks minus that over their receives.
+type ends struct {
+	count    int64
+	matching uint64 // hashes of source, destination, tag and communicator
+	sized    uint64 // the same, with the size
+	bytes    Total
+	wild     bool // some receive has a wildcard
 }
 
-// eachEnd is each for a rank of a trace with the given number of ranks.
-func eachEnd(rank, ranks int, r *Rank, to func(destination int) *ends) {
-	for i, kind := range r.Kind {
-		if kind != Send && kind != Recv {
-			continue
-		}
-		peer, tag, comm, size := r.Peer.At(i), r.Tag.At(i), r.Comm.At(i), r.Bytes.At(i)
-		if kind == Send {
-			if inRange(peer, ranks) {
-				e := to(int(peer))
-				h := hashed(uint64(rank)<<32|uint64(uint32(peer)), uint64(tag), uint64(uint32(comm)))
-				e.wild = e.wild || tag == AnyTag // GOAL has such sends
-				e.count++
-				e.matching += h
-				e.sized += hashed(h, uint64(size), 0)
-				e.bytes.add(size)
-			}
-			continue
-		}
-		e := to(rank)
-		switch {
-		case peer == AnySource || tag == AnyTag:
-			e.wild = true
-			e.count--
-		case inRange(peer, ranks):
-			h := hashed(uint64(uint32(peer))<<32|uint64(rank), uint64(tag), uint64(uint32(comm)))
-			e.count--
-			e.matching -= h
-			e.sized -= hashed(h, uint64(size), 0)
-			e.bytes.addSum(negated(size))
-		}
-	}
+func (e *ends) zero() bool {
+	return e.count == 0 && (e.wild || e.matching == 0 && e.sized == 0)
+}
+
+// add adds the sums of other messages.
+func (e *ends) add(other *ends) {
+	e.count += other.count
+	e.matching += other.matching
+	e.sized += other.sized
+	e.bytes.addSum(other.bytes)
+	e.wild = e.wild || other.wild
 }
 
 // negated returns -v.
@@ -182,16 +176,15 @@ func hashed(a, b, c uint64) uint64 {
 	return high ^ low
 }
 
-// collectives compares the sizes of the collectives of each communicator, in the order of the members' ops.
-func (a *agreement) collectives() string {
+// collectiveDifference compares the sizes of the collectives of each communicator, in the order of the members' ops.
+func collectiveDifference(t *Trace) string {
 	type sequence struct {
 		rank int // the first member
 		kind []Subkind
 		size []int64
 	}
 	first := make(map[int32]*sequence)
-	for rank := range a.trace.Ranks {
-		r := a.trace.Ranks[rank]
+	for rank, r := range t.Ranks {
 		if !slices.Contains(r.Kind, Coll) {
 			continue
 		}
@@ -219,8 +212,7 @@ func (a *agreement) collectives() string {
 			oneSize := subkind == Allreduce || subkind == Reduce || subkind == Bcast || subkind == ReduceScatter
 			if oneSize && k < len(s.size) && s.kind[k] == subkind && s.size[k] != size {
 				return fmt.Sprintf("rank %d has %d bytes in its %v, op %d, but rank %d has %d", rank, size, subkind, i,
-					s.rank,
-					s.size[k])
+					s.rank, s.size[k])
 			}
 		}
 	}

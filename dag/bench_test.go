@@ -268,6 +268,10 @@ func BenchmarkValidateBroken(b *testing.B) {
 	})
 }
 
+func BenchmarkDisagreement(b *testing.B) {
+	benchmarkWhole(b, func(t *Trace) int { return len(Disagreement(t)) })
+}
+
 func BenchmarkSummarize(b *testing.B) {
 	benchmarkWhole(b, func(t *Trace) int { return Summarize(t).Streams })
 }
