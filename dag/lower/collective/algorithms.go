@@ -165,10 +165,11 @@ type selection struct {
 	segment int64 // bytes; 0: no segmentation
 }
 
-// plan sets the parameters of p and appends its part to s.
+// plan sets the parameters of p and appends its part to s. It returns an error if p, or a phase of it, has too many
+// segments.
 func (sel *selection) plan(p *Participant, s *Schedule) error {
-	if p.Members == 1 {
-		return nil
+	if p.Members == 1 || s.err != nil {
+		return s.err
 	}
 	p.k, p.segmentSize = sel.k, sel.segment
 	if sel.segment > 0 {
@@ -177,12 +178,13 @@ func (sel *selection) plan(p *Participant, s *Schedule) error {
 			x = p.blocks(0, p.Members)
 		}
 		if (x.bytes-1)/sel.segment >= maxSegments {
-			return fmt.Errorf("%s of %d bytes by %s in segments of %d bytes, expected at most %d of them", sel.kind,
+			s.err = fmt.Errorf("%s of %d bytes by %s in segments of %d bytes, expected at most %d of them", sel.kind,
 				x.bytes, sel.name, sel.segment, maxSegments)
+			return s.err
 		}
 	}
 	sel.algorithm.plan(p, s)
-	return nil
+	return s.err
 }
 
 func findAlgorithm(kind dag.Subkind, name string) (*algorithm, error) {

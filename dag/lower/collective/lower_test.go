@@ -957,21 +957,33 @@ func TestLargestSizes(t *testing.T) {
 	}
 }
 
-// TestTooManySegments checks the error for schedules that would exhaust the memory.
+// TestTooManySegments checks the error for schedules that would exhaust the memory, also in a phase of an algorithm.
 func TestTooManySegments(t *testing.T) {
-	b := dag.NewBuilder(2)
-	for rank := range 2 {
-		b.Rank(rank).Calc(1)
-		b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Bytes: 1<<30 + 1})
-	}
-	choice, err := ParseChoice("bcast=chain(segment=1KiB)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "lowering collectives: rank 0, op 1: bcast of 1073741825 bytes by chain in segments of 1024 bytes, " +
-		"expected at most 1048576 of them"
-	if _, err := Lower(context.Background(), b.Trace(), choice); err == nil || err.Error() != want {
-		t.Errorf("error %v, expected %s", err, want)
+	for _, c := range []struct {
+		kind   dag.Subkind
+		choice string
+	}{
+		{dag.Bcast, "bcast=chain(segment=1KiB)"},
+		{dag.Allreduce, "allreduce=reducethenbcast;bcast=chain(segment=1KiB)"},
+		{dag.Allgather, "allgather=gatherthenbcast;bcast=chain(segment=512)"},
+	} {
+		b := dag.NewBuilder(2)
+		for rank := range 2 {
+			b.Rank(rank).Calc(1)
+			b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: c.kind, Bytes: 1<<30 + 1})
+		}
+		choice, err := ParseChoice(c.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "lowering collectives: rank 0, op 1: bcast of 1073741825 bytes by chain in segments of 1024 bytes, " +
+			"expected at most 1048576 of them"
+		if c.kind == dag.Allgather {
+			want = strings.NewReplacer("1073741825", "2147483650", "1024", "512").Replace(want)
+		}
+		if _, err := Lower(context.Background(), b.Trace(), choice); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, expected %s", c.choice, err, want)
+		}
 	}
 }
 

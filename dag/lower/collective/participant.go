@@ -155,13 +155,12 @@ func (p *Participant) elements(n int) func(first, last int) span {
 }
 
 // phase appends a collective of all members by the algorithm that the choice selects, as a stage of a composed one.
-// bytes is the size of the instance.
+// bytes is the size of the instance. An error is that of the whole schedule.
 func (p *Participant) phase(kind dag.Subkind, root int, bytes int64, s *Schedule) {
 	part := *p
 	part.Kind, part.Bytes, part.Root, part.starts = kind, bytes, root, nil
 	chosen := p.choice.find(kind, bytes, p.Members)
-	part.k, part.segmentSize = chosen.k, chosen.segment
-	s.stage(samePosition, func() { chosen.algorithm.plan(&part, s) })
+	s.stage(samePosition, func() { s.err = chosen.plan(&part, s) })
 }
 
 func samePosition(position int32) int32 { return position }

@@ -15,6 +15,7 @@ type Schedule struct {
 	after    []int32 // dependencies of all steps
 	lane     uint8   // lane of the next steps
 	reducing bool    // reductions are steps
+	err      error   // first error of an algorithm or its phases
 
 	stageDeps  []int32   // dependencies of steps without others: the last steps before the current stage
 	stageStack []int32   // stageDeps of the current stage and of those around it
@@ -64,7 +65,7 @@ const (
 
 // Reset removes all steps.
 func (s *Schedule) Reset() {
-	s.Steps, s.after, s.lane = s.Steps[:0], s.after[:0], 0
+	s.Steps, s.after, s.lane, s.err = s.Steps[:0], s.after[:0], 0, nil
 	if s.contents != nil {
 		c := s.contents
 		c.spans, c.held, c.onRecv = c.spans[:0], c.held[:0], c.onRecv[:0]
