@@ -165,10 +165,12 @@ func (m *Measured) Lowered(before, lowered *dag.Trace) (*Measured, error) {
 	joined := slices.Repeat([]measured{unmeasured}, len(lowered.Ranks))
 	for rank, one := range ranks {
 		node := &joined[toRank(before.Nodes[rank])]
+		if one.first != dag.Unmeasured && (node.first == dag.Unmeasured || one.start < node.start) {
+			node.start = one.start
+		}
 		node.extend(one.first, one.last)
 		node.computed = -1 // ranks of a node overlap
 		node.excess = max(node.excess, one.excess)
-		node.start = one.start
 		for _, s := range one.steps {
 			node.extendStep(s.number, s.last)
 		}

@@ -90,6 +90,25 @@ func TestLowered(t *testing.T) {
 	}
 }
 
+// TestLoweredStart checks that the ranks of a node start together with the first of them that has recorded times.
+func TestLoweredStart(t *testing.T) {
+	trace := measuredTrace()
+	trace.Nodes = []int32{0, 1, 1, 0}
+	ranks, err := MeasuredOf(trace, MeasuredOptions{Starts: []dag.Time{1060 * ns, 0, 60*ns + 3, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lowered, err := ranks.Lowered(trace, &dag.Trace{Ranks: dag.NewRanks(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, want := range []dag.Time{1060 * ns, 0} {
+		if got := lowered.ranks[node].start; got != want {
+			t.Errorf("node %d starts at %v, expected %v", node, got, want)
+		}
+	}
+}
+
 func TestCompareExtremes(t *testing.T) {
 	m := &Measured{ranks: []measured{{first: math.MinInt64 + 1, last: math.MaxInt64}, {first: 5, last: 5}}}
 	c := m.Compare(nil, nil).(*comparer)
