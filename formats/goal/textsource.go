@@ -58,6 +58,7 @@ type textSource struct {
 	known  *dag.Header                 // set by Once
 	places []place                     // of the batches
 	ends   *dag.MessageEnds
+	warned int // number of warnings that were reported
 }
 
 // place is the part of a text that has the blocks of a batch.
@@ -94,6 +95,13 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 	batch := dag.Batch{}
 	r := newTextReader(t.in.Name, t.o)
 	r.reuse = take == nil
+	warnings := 0
+	r.warn = func(message string, args ...any) {
+		if warnings++; warnings > t.warned { // a scan whose ranks were refused may have warned
+			t.warned = warnings
+			t.o.Warn(message, args...)
+		}
+	}
 	closeBatch := func(last int) {
 		from.to, batch.Last = min(r.at, t.in.Size), last // lines may end in a line feed that the file lacks
 		h.Batches, t.places = append(h.Batches, batch), append(t.places, from)

@@ -97,6 +97,8 @@ func checkStream(t testing.TB, text []byte, o format.ReadOptions, own *Options) 
 			if wantErr == nil && !anyReleased(want) {
 				t.Fatalf("%q: not written once", text)
 			}
+			_, err := s.Header()
+			checkRead(err)
 			continue
 		}
 		check("once", &out, err)
@@ -181,6 +183,21 @@ func TestStreamTextChanges(t *testing.T) {
 		if _, err := dag.ReadAll(s); with != string(text) && err == nil {
 			t.Errorf("%q: no error", with)
 		}
+	}
+}
+
+// TestOnceWarnings checks that a text which is read again, because its clock marks release times, warns once.
+func TestOnceWarnings(t *testing.T) {
+	b := dag.NewBuilder(2)
+	for rank := range 2 {
+		b.Rank(rank).Add(dag.Op{Duration: dag.Microsecond, Release: 5 * dag.Microsecond})
+	}
+	text := string(encode(t, Text, b.Trace()))
+	for _, text := range []string{text + "calc 1\n", strings.TrimSuffix(text, "}\n")} {
+		if !anyReleased(parseText(t, text, false)) {
+			t.Fatalf("%q: no release times", text)
+		}
+		checkStream(t, []byte(text), options(false), new(Options))
 	}
 }
 
