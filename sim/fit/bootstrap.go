@@ -16,8 +16,7 @@ type resampler struct {
 	line     scratch
 }
 
-// newResampler prepares draws. The errors are enlarged, because a fit lies closer to its points than the truth: by the
-// degrees of freedom, and by Student's distribution if these are few.
+// newResampler prepares draws.
 func newResampler(points []Point, segments []Segment) *resampler {
 	r := &resampler{segments: segments}
 	if len(points) == 0 {
@@ -35,7 +34,7 @@ func newResampler(points []Point, segments []Segment) *resampler {
 		free -= 1 + paths(r.points[r.first[i]:])
 	}
 	r.first = append(r.first, len(r.points))
-	scale := math.Sqrt(float64(len(points))/float64(max(free, 1))) * student(max(free, 1))
+	scale := enlargement(len(points), free)
 	for i := range r.errors {
 		r.errors[i] *= scale
 	}
@@ -54,7 +53,32 @@ func paths(points []Point) int {
 	return len(seen)
 }
 
-// student returns the ratio of the 97.5 % quantiles of Student's and the normal distribution, by an expansion in the
+// enlargement returns the factor of the errors of a fit, because it lies closer to its points than the truth: by the
+// degrees of freedom, and by Student's distribution if these are few.
+func enlargement(points, free int) float64 {
+	free = max(free, 1)
+	return math.Sqrt(float64(points)/float64(free)) * student(free)
+}
+
+// redraw returns a time with one of some relative errors.
+func redraw(seconds float64, errors []float64, random *rand.Rand) float64 {
+	return max(seconds*(1+errors[random.IntN(len(errors))]), seconds/1000)
+}
+
+// interval sorts drawn values and returns their 2.5th and 97.5th percentiles.
+func interval(drawn []float64) (low, high float64) {
+	slices.Sort(drawn)
+	n := len(drawn)
+	return drawn[int(0.025*float64(n))], drawn[min(int(0.975*float64(n)), n-1)]
+}
+
+// hull returns the parameter with an interval that contains another one, too.
+func (p Parameter) hull(low, high float64) Parameter {
+	p.Low, p.High = min(p.Low, low), max(p.High, high)
+	return p
+}
+
+// student returns the ratio of the 97.5th percentiles of Student's and the normal distribution, by an expansion in the
 // degrees of freedom (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5).
 func student(free int) float64 {
 	const z = 1.959964
@@ -69,8 +93,7 @@ func (r *resampler) draw(random *rand.Rand) []Segment {
 		return r.segments
 	}
 	for i, p := range r.points {
-		at := At(r.segments, p.Path, p.Bytes)
-		p.Seconds = max(at*(1+r.errors[random.IntN(len(r.errors))]), at/1000)
+		p.Seconds = redraw(At(r.segments, p.Path, p.Bytes), r.errors, random)
 		r.drawn[i] = p
 	}
 	drawn := slices.Clone(r.segments)

@@ -1,11 +1,8 @@
 package fit
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -47,21 +44,12 @@ type FlowOptions struct {
 //
 // If a known table of factors explains the ping-pongs about as well as fitted factors, the file has that table.
 func Flow(tables []*Table, o FlowOptions) (*File, error) {
-	rows := Only(tables, PingPong)
-	if len(rows) == 0 {
-		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
-	}
-	points, paths := Points(rows)
-	segments, finer, err := divisions(points)
+	common, err := newEstimate(tables, o.Options, &File{Backend: "flow", Model: "smpi", Topology: o.Topology})
 	if err != nil {
-		return nil, fmt.Errorf("ping-pong: %w", err)
+		return nil, err
 	}
-	e := &flowEstimate{options: o, estimate: estimate{tables: tables, points: points, paths: paths,
-		messages: segments, finer: finer,
-		random: rand.New(rand.NewPCG(o.Seed, 0)),
-		file:   &File{Backend: "flow", Model: "smpi", Topology: o.Topology, Seed: o.Seed}}}
-	e.file.add(tables)
-	for _, where := range paths {
+	e := &flowEstimate{options: o, estimate: *common}
+	for _, where := range e.paths {
 		r, err := o.Route(where)
 		if err != nil {
 			return nil, err
@@ -77,7 +65,7 @@ func Flow(tables []*Table, o FlowOptions) (*File, error) {
 		return nil, err
 	}
 	e.findFactors()
-	e.bootstrap(cmp.Or(o.Draws, 1000))
+	e.bootstrap()
 	e.describe()
 	return e.file, nil
 }
@@ -90,32 +78,27 @@ type flowEstimate struct {
 	nonBlocking     []Segment
 	nonBlockingAt   []Point
 	detached, async int64
-	fitted          Factors // by bytes that travel
-	chosen          Factors // fitted, or a known table
+	chosen          Factors // by bytes that travel: fitted, or a known table
 }
 
 // findThresholds brackets the sizes at which the protocol changes.
 func (e *flowEstimate) findThresholds() {
-	e.detached = e.bracket("detached", SendLate, e.waits, 65536, "sends whose receive is posted late")
+	e.detached = e.bracket("detached", SendLate, e.waits, "sends whose receive is posted late")
 	e.async = e.bracket("async_small", RecvLate, func(m Measurement) bool {
-		took := math.Inf(1)
-		for path := range e.paths {
-			if t := At(e.messages, path, m.Bytes); t == t {
-				took = min(took, t)
-			}
-		}
-		return m.Seconds > took/2
-	}, 65536, "receives that are posted late")
-	e.eager, e.limit = e.detached-1, e.detached-1
+		return m.Seconds > e.shortest(m.Bytes)/2
+	}, "receives that are posted late")
 }
 
-// unlimited is a threshold above all sizes.
-const unlimited = 1 << 62
+// Thresholds that tables do not show.
+const (
+	assumed   = 65536
+	unlimited = 1 << 62 // above all sizes
+)
 
 // bracket sets the threshold from which the measurements of a test meet a condition.
-func (e *flowEstimate) bracket(name, test string, meets func(Measurement) bool, assumed int64, what string) int64 {
+func (e *flowEstimate) bracket(name, test string, meets func(Measurement) bool, what string) int64 {
 	most, least, known := e.threshold(test, meets)
-	p := Parameter{Value: float64(assumed), High: unlimited, Unit: "B"}
+	p := Parameter{Value: assumed, High: unlimited, Unit: "B"}
 	switch {
 	case !known:
 		e.file.Remark("%s is not determined: the tables have no %s (%s); %d bytes are assumed", name, what, test,
@@ -206,9 +189,8 @@ const (
 // findFactors fits factors in the segments of messages, and looks for a known table that explains the times as well.
 func (e *flowEstimate) findFactors() {
 	from := e.starts(e.messages)
-	e.fitted = e.solve(from, e.points, e.send, e.recv)
-	e.chosen = e.fitted
-	mean, worst := e.errors(&e.fitted)
+	e.chosen = e.solve(from, e.points, e.send, e.recv)
+	mean, worst := e.errors(&e.chosen)
 	n := float64(len(e.points))
 	free := mean * math.Sqrt(n/max(n-float64(2*len(from)), 1))
 	least := math.Inf(1)
@@ -342,14 +324,14 @@ func (l *twoColumns) first(b float64) float64 {
 }
 
 // bootstrap computes 95 % intervals by drawing errors of the fit again, and adds the segments to the file.
-func (e *flowEstimate) bootstrap(draws int) {
+func (e *flowEstimate) bootstrap() {
 	from := e.chosen.From
-	errs := make([]float64, len(e.points))
+	predicted, errs := make([]float64, len(e.points)), make([]float64, len(e.points))
+	scale := enlargement(len(e.points), len(e.points)-2*len(from))
 	for i, p := range e.points {
-		errs[i] = p.Seconds/e.predict(&e.chosen, p.Path, p.Bytes) - 1
+		predicted[i] = e.predict(&e.chosen, p.Path, p.Bytes)
+		errs[i] = scale * (p.Seconds/predicted[i] - 1)
 	}
-	free := max(len(e.points)-2*len(from), 1)
-	scale := math.Sqrt(float64(len(e.points))/float64(free)) * student(free)
 	send, recv := newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv)
 	nonBlocking := newResampler(e.nonBlockingAt, e.nonBlocking)
 	divisions := [][]int64{from}
@@ -361,10 +343,9 @@ func (e *flowEstimate) bootstrap(draws int) {
 	factors := make([][]Factors, len(divisions))
 	var calls [3][][]Segment
 	points := slices.Clone(e.points)
-	for range draws {
-		for i, p := range e.points {
-			at := e.predict(&e.chosen, p.Path, p.Bytes)
-			points[i].Seconds = max(at*(1+scale*errs[e.random.IntN(len(errs))]), at/1000)
+	for range e.draws {
+		for i, seconds := range predicted {
+			points[i].Seconds = redraw(seconds, errs, e.random)
 		}
 		s, r := send.draw(e.random), recv.draw(e.random)
 		calls[0], calls[1] = append(calls[0], s), append(calls[1], r)
@@ -374,14 +355,14 @@ func (e *flowEstimate) bootstrap(draws int) {
 		}
 	}
 	bounds := e.bounds()
-	column := make([]float64, draws)
-	interval := func(value float64, unit string, of func(draw int) float64) Parameter {
+	column := make([]float64, e.draws)
+	estimated := func(value float64, unit string, of func(draw int) float64) Parameter {
 		for i := range column {
 			column[i] = of(i)
 		}
-		slices.Sort(column)
-		low, high := column[int(0.025*float64(draws))], column[min(int(0.975*float64(draws)), draws-1)]
-		return Parameter{Value: value, Low: max(0, min(low, value)), High: max(high, value), Unit: unit}
+		p := Parameter{Value: value, Low: value, High: value, Unit: unit}.hull(interval(column))
+		p.Low = max(0, p.Low)
+		return p
 	}
 	for i, at := range bounds {
 		latency, bandwidth := e.chosen.at(at + e.options.Envelope)
@@ -390,16 +371,22 @@ func (e *flowEstimate) bootstrap(draws int) {
 			s.To = bounds[i+1]
 		}
 		// A factor may be that of any division there.
-		l, b := Parameter{Value: latency, Low: latency, High: latency}, Parameter{Value: bandwidth, Low: bandwidth,
-			High: bandwidth}
+		l := Parameter{Value: latency, Low: latency, High: latency, Unit: "1"}
+		b := Parameter{Value: bandwidth, Low: bandwidth, High: bandwidth, Unit: "1"}
 		for k, division := range divisions {
 			for j, above := range division {
 				first := max(above+1-e.options.Envelope, at)
 				if s.To > 0 && first >= s.To || j+1 < len(division) && first+e.options.Envelope > division[j+1] {
 					continue // none of its sizes are in the segment
 				}
-				l = l.hull(interval(latency, "1", func(draw int) float64 { return factors[k][draw].Latency[j] }))
-				b = b.hull(interval(bandwidth, "1", func(draw int) float64 { return factors[k][draw].Bandwidth[j] }))
+				for i, f := range factors[k] {
+					column[i] = f.Latency[j]
+				}
+				l = l.hull(interval(column))
+				for i, f := range factors[k] {
+					column[i] = f.Bandwidth[j]
+				}
+				b = b.hull(interval(column))
 			}
 		}
 		s.Parameters["latency_factor"], s.Parameters["bandwidth_factor"] = l, b
@@ -409,22 +396,16 @@ func (e *flowEstimate) bootstrap(draws int) {
 				list = e.send
 			}
 			v := segmentAt(list, at)
-			s.Parameters[name] = interval(v.Start[0], "s", func(draw int) float64 {
+			s.Parameters[name] = estimated(v.Start[0], "s", func(draw int) float64 {
 				return segmentAt(calls[k][draw], at).Start[0]
 			})
-			s.Parameters[name+"_per_byte"] = interval(v.PerByte, "s/B", func(draw int) float64 {
+			s.Parameters[name+"_per_byte"] = estimated(v.PerByte, "s/B", func(draw int) float64 {
 				return segmentAt(calls[k][draw], at).PerByte
 			})
 		}
 		e.undetermined(s.Parameters, at)
 		e.file.Segments = append(e.file.Segments, s)
 	}
-}
-
-// hull returns the parameter with an interval that has another one's, too.
-func (p Parameter) hull(other Parameter) Parameter {
-	p.Low, p.High, p.Unit = min(p.Low, other.Low), max(p.High, other.High), other.Unit
-	return p
 }
 
 // bounds returns the first sizes of the segments of the file.
@@ -442,7 +423,8 @@ func (e *flowEstimate) bounds() []int64 {
 	return slices.Compact(bounds)
 }
 
-// undetermined widens the intervals of what ping-pongs alone do not tell: only the sum of os, latency and or is known.
+// undetermined widens the intervals of what ping-pongs alone do not determine: only the sum of os, latency and or
+// is known.
 func (e *flowEstimate) undetermined(p map[string]Parameter, bytes int64) {
 	if bytes >= e.detached {
 		return
@@ -451,19 +433,15 @@ func (e *flowEstimate) undetermined(p map[string]Parameter, bytes int64) {
 	for _, r := range e.routes {
 		latency = min(latency, r.Latency*p["latency_factor"].Value)
 	}
-	widen := func(name string, low, high float64) {
-		v := p[name]
-		v.Low, v.High = min(v.Low, low), max(v.High, high)
-		p[name] = v
-	}
+	widen := func(name string, high float64) { p[name] = p[name].hull(0, high) }
 	for name, known := range map[string]bool{"os": e.send != nil, "or": e.recv != nil} {
 		if !known {
-			widen(name, 0, latency)
-			widen("latency_factor", 0, 0)
+			widen(name, latency)
+			widen("latency_factor", 0)
 		}
 	}
 	if e.nonBlocking == nil {
-		widen("ois", 0, latency)
+		widen("ois", latency)
 	}
 }
 

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,29 +20,17 @@ type Options struct {
 // receives (recv_late) and late posting (send_late) determine overheads and the largest eager message, and windows the
 // gap g. The remarks of the file name what the tables do not determine.
 func LogGOPS(tables []*Table, o Options) (*File, error) {
-	rows := Only(tables, PingPong)
-	if len(rows) == 0 {
-		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
-	}
-	points, paths := Points(rows)
-	segments, finer, err := divisions(points)
+	e, err := newEstimate(tables, o, &File{Backend: "loggops", Model: "strict"})
 	if err != nil {
-		return nil, fmt.Errorf("ping-pong: %w", err)
+		return nil, err
 	}
-	e := &estimate{tables: tables, points: points, paths: paths, messages: segments, finer: finer,
-		random: rand.New(rand.NewPCG(o.Seed, 0)), file: &File{Backend: "loggops", Model: "strict", Seed: o.Seed}}
-	e.file.add(tables)
 	e.findEager()
 	if err := e.findOverheads(); err != nil {
 		return nil, err
 	}
 	e.decompose()
 	e.findGap()
-	draws := o.Draws
-	if draws == 0 {
-		draws = 1000
-	}
-	e.bootstrap(draws)
+	e.bootstrap()
 	e.describe()
 	return e.file, nil
 }
@@ -60,10 +49,39 @@ type estimate struct {
 	eager    int64 // largest eager message of the model
 	limit    int64 // largest size whose send does not wait for its receive
 	random   *rand.Rand
+	draws    int // of the bootstrap
 	file     *File
 
 	from   []int64 // first sizes of the segments of parameters
 	values []costs
+}
+
+// newEstimate divides the ping-pongs of tables into segments, for the parameters of a file.
+func newEstimate(tables []*Table, o Options, file *File) (*estimate, error) {
+	rows := Only(tables, PingPong)
+	if len(rows) == 0 {
+		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
+	}
+	e := &estimate{tables: tables, random: rand.New(rand.NewPCG(o.Seed, 0)), draws: cmp.Or(o.Draws, 1000), file: file}
+	e.points, e.paths = Points(rows)
+	var err error
+	if e.messages, e.finer, err = divisions(e.points); err != nil {
+		return nil, fmt.Errorf("ping-pong: %w", err)
+	}
+	file.Seed = o.Seed
+	file.add(tables)
+	return e, nil
+}
+
+// shortest returns the shortest time of a message on a path that has messages of about that size.
+func (e *estimate) shortest(bytes int64) float64 {
+	took := math.Inf(1)
+	for path := range e.paths {
+		if t := At(e.messages, path, bytes); t == t {
+			took = min(took, t)
+		}
+	}
+	return took
 }
 
 // costs are the parameters of a segment, in seconds.
@@ -93,7 +111,7 @@ func (e *estimate) findEager() {
 }
 
 // threshold brackets the size from which the measurements of a test meet a condition: it is above most, and at most
-// least, which is [math.MaxInt64] if none meets it. known tells whether there are measurements.
+// least, which is [math.MaxInt64] if none meets it. known reports whether there are measurements.
 func (e *estimate) threshold(test string, meets func(Measurement) bool) (most, least int64, known bool) {
 	rows := Only(e.tables, test)
 	least = math.MaxInt64
@@ -139,13 +157,7 @@ const picosecond = 1e-12
 func (e *estimate) overhead(test string, most int64) (points []Point, segments []Segment, err error) {
 	var rows []Measurement
 	for _, m := range Only(e.tables, test) {
-		took := math.Inf(1)
-		for path := range e.paths {
-			if t := At(e.messages, path, m.Bytes); t == t {
-				took = min(took, t)
-			}
-		}
-		if m.Bytes <= most && m.Seconds < took/2 {
+		if m.Bytes <= most && m.Seconds < e.shortest(m.Bytes)/2 {
 			m.Where = "" // a call does not depend on the path
 			rows = append(rows, m)
 		}
@@ -237,7 +249,7 @@ func (e *estimate) handshake() {
 }
 
 // divide splits the times of messages into overheads, latency and bytes, for segments that begin at some sizes. No
-// table tells the overheads of messages whose send waits: theirs are assumed not to depend on the size.
+// table has the overheads of messages whose send waits: theirs are assumed not to depend on the size.
 func (e *estimate) divide(messages, send, recv []Segment, begins []int64) []costs {
 	values := make([]costs, len(begins))
 	for i, from := range begins {
@@ -317,7 +329,7 @@ func (e *estimate) findGap() {
 }
 
 // bootstrap computes 95 % intervals by drawing errors of the fit again.
-func (e *estimate) bootstrap(draws int) {
+func (e *estimate) bootstrap() {
 	send, recv := newResampler(e.sendAt, e.send), newResampler(e.recvAt, e.recv)
 	// A parameter may be that of any division of the sizes.
 	divisions := append([][]Segment{e.messages}, e.finer...)
@@ -332,15 +344,15 @@ func (e *estimate) bootstrap(draws int) {
 		begins[k] = slices.Compact(begins[k])
 		resamplers[k] = newResampler(e.points, division)
 	}
-	for range draws {
+	for range e.draws {
 		s, r := send.draw(e.random), recv.draw(e.random)
 		for k := range divisions {
 			samples[k] = append(samples[k], e.divide(resamplers[k].draw(e.random), s, r, begins[k]))
 		}
 	}
-	column := make([]float64, draws)
-	interval := func(segment int, value float64, of func(costs) float64) Parameter {
-		p := Parameter{Value: value, Low: value, High: value}
+	column := make([]float64, e.draws)
+	estimated := func(segment int, value float64, unit string, of func(costs) float64) Parameter {
+		p := Parameter{Value: value, Low: value, High: value, Unit: unit}
 		for k, list := range samples {
 			for j, at := range begins[k] {
 				if at < e.from[segment] || segment+1 < len(e.from) && at >= e.from[segment+1] {
@@ -349,9 +361,7 @@ func (e *estimate) bootstrap(draws int) {
 				for i, s := range list {
 					column[i] = of(s[j])
 				}
-				slices.Sort(column)
-				p.Low = min(p.Low, column[int(0.025*float64(draws))])
-				p.High = max(p.High, column[min(int(0.975*float64(draws)), draws-1)])
+				p = p.hull(interval(column))
 			}
 		}
 		return p
@@ -363,14 +373,10 @@ func (e *estimate) bootstrap(draws int) {
 			handshake = 2 * first
 		}
 		seconds := func(value float64, of func(costs) float64) Parameter {
-			p := interval(i, value, of)
-			p.Unit = "s"
-			return p
+			return estimated(i, value, "s", of)
 		}
 		perByte := func(value float64, of func(costs) float64) Parameter {
-			p := interval(i, value, of)
-			p.Unit = "s/B"
-			return p
+			return estimated(i, value, "s/B", of)
 		}
 		s := FileSegment{From: e.from[i], Parameters: map[string]Parameter{
 			"L":      seconds(c.latency, func(c costs) float64 { return max(0, c.latency-handshake) }),
@@ -390,13 +396,10 @@ func (e *estimate) bootstrap(draws int) {
 	}
 }
 
-// undetermined widens the intervals of what ping-pongs alone do not tell: only the sum of os, L and or is known.
+// undetermined widens the intervals of what ping-pongs alone do not determine: only the sum of os, L and or is
+// known.
 func (e *estimate) undetermined(p map[string]Parameter, c costs) {
-	widen := func(name string, high float64) {
-		v := p[name]
-		v.Low, v.High = min(v.Low, 0), max(v.High, high)
-		p[name] = v
-	}
+	widen := func(name string, high float64) { p[name] = p[name].hull(0, high) }
 	if e.send == nil {
 		widen("o_send", c.latency/2)
 		widen("O_send", c.perByte)
