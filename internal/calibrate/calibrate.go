@@ -72,9 +72,6 @@ func replay(params loggops.Params) replayer {
 		}
 		c := &clock{marks: marks}
 		result, err := r.Run(loggops.Options{Context: ctx, Params: params, Threads: 1, Timeline: c})
-		if err != nil {
-			return nil, nil, err
-		}
-		return c.at, seconds(result.Finish), nil
+		return c.times(result, err)
 	}
 }

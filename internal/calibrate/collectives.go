@@ -19,7 +19,7 @@ const unknown = 0.1
 const near = 0.005
 
 // Errors by which a rule for all sizes and ranks may exceed the best algorithm of each measurement: their mean, and
-// each one. Such a rule also tells the algorithms of sizes and ranks between and beyond the measured ones.
+// each one. Such a rule also selects the algorithms of sizes and ranks between and beyond the measured ones.
 const (
 	ruleMean  = 0.01
 	ruleWorst = 0.04
@@ -34,7 +34,7 @@ const (
 // identified are the algorithms of measured collectives.
 type identified struct {
 	choices    []fit.Choice
-	table      string               // that explains most collectives; empty: none
+	table      table                // that explains most collectives; without name: none
 	explained  map[dag.Subkind]bool // collectives that it explains
 	expression string               // for --collective
 	remarks    []string
@@ -57,7 +57,7 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 		return nil, err
 	}
 	p.table, p.explained = found.table, found.explained
-	if found.table == "" {
+	if found.table.name == "" {
 		// Barriers precede the others, and allreduces of times follow them: find these first.
 		for _, kind := range []dag.Subkind{dag.Barrier, dag.Allreduce} {
 			for _, g := range groups {

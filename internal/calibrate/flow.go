@@ -25,13 +25,7 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 		return nil, nil, err
 	}
 	fo := fit.FlowOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology, Models: flow.Factors(),
-		Route: func(where string) (fit.Route, error) {
-			from, to, err := ends(where)
-			if err != nil {
-				return fit.Route{}, err
-			}
-			return roundTrip(route, from, to)
-		}}
+		Route: roundTrips(route)}
 	var rows []fit.Measurement
 	for _, t := range tables {
 		for _, m := range t.Rows {
@@ -73,9 +67,6 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 	return f, time, nil
 }
 
-// standardEnvelope is the number of bytes that travel with each message unless tables show others.
-const standardEnvelope = 16
-
 // weights returns the weights of links that models have, that of the model first.
 func weights(model string, models []fit.Factors) (all []float64) {
 	for _, m := range models {
@@ -91,17 +82,24 @@ func weights(model string, models []fit.Factors) (all []float64) {
 	return all
 }
 
-// roundTrip returns the mean of both directions: ping-pongs are half of round trips, and routes need not be symmetric.
-func roundTrip(route func(from, to int) (fit.Route, error), from, to int) (fit.Route, error) {
-	there, err := route(from, to)
-	if err != nil {
-		return there, err
+// roundTrips returns a function for the mean of both directions between the ranks that a table names: ping-pongs are
+// half of round trips, and routes need not be symmetric.
+func roundTrips(route func(from, to int) (fit.Route, error)) func(where string) (fit.Route, error) {
+	return func(where string) (fit.Route, error) {
+		from, to, err := ends(where)
+		if err != nil {
+			return fit.Route{}, err
+		}
+		there, err := route(from, to)
+		if err != nil {
+			return there, err
+		}
+		back, err := route(to, from)
+		if err != nil {
+			return back, err
+		}
+		return fit.Route{Latency: (there.Latency + back.Latency) / 2, Rate: 2 / (1/there.Rate + 1/back.Rate)}, nil
 	}
-	back, err := route(to, from)
-	if err != nil {
-		return back, err
-	}
-	return fit.Route{Latency: (there.Latency + back.Latency) / 2, Rate: 2 / (1/there.Rate + 1/back.Rate)}, nil
 }
 
 // ends returns the ranks that a table names, such as 0-15. Without a name they are 0 and 1.
@@ -134,20 +132,6 @@ func replayFlow(f *fit.File) (replayer, error) {
 		c := &clock{marks: marks}
 		result, err := backends.Run(t, flow.Backend.Name, backends.Set(texts...),
 			backends.Options(sim.RunOptions{Context: ctx, Timeline: c}))
-		if err != nil {
-			return nil, nil, err
-		}
-		if !result.Complete {
-			return nil, nil, fmt.Errorf("expected a trace that ends, found one that waits")
-		}
-		return c.at, seconds(result.Finish), nil
+		return c.times(result, err)
 	}, nil
-}
-
-func seconds(clocks []sim.Clock) []float64 {
-	all := make([]float64, len(clocks))
-	for i, c := range clocks {
-		all[i] = float64(c.Ticks) * float64(c.Unit) / float64(dag.Second)
-	}
-	return all
 }

@@ -46,14 +46,8 @@ func TestNoise(t *testing.T) {
 					table.Rows[i].Seconds *= 1 + 0.02*random.NormFloat64()
 				}
 				f, err := fit.Flow([]*fit.Table{table}, fit.FlowOptions{
-					Options: fit.Options{Seed: seed, Draws: 200}, Models: flow.Factors(), Envelope: standardEnvelope,
-					Route: func(where string) (fit.Route, error) {
-						from, to, err := ends(where)
-						if err != nil {
-							return fit.Route{}, err
-						}
-						return roundTrip(route, from, to)
-					}})
+					Options: fit.Options{Seed: seed, Draws: 200}, Models: flow.Factors(), Envelope: flow.DefaultEnvelope,
+					Route: roundTrips(route)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,7 +71,7 @@ func TestNoise(t *testing.T) {
 						}
 					}
 					at := strconv.FormatInt(bytes, 10) + " bytes: "
-					w := bytes + standardEnvelope
+					w := bytes + flow.DefaultEnvelope
 					check(at+"latency_factor", s.Parameters["latency_factor"], truth.at("lat-factor", w)[0])
 					check(at+"bandwidth_factor", s.Parameters["bandwidth_factor"], truth.at("bw-factor", w)[0])
 					for _, name := range []string{"os", "or", "ois"} {

@@ -15,12 +15,12 @@ import (
 
 // predictor predicts times of collectives. The time is the longest of all ranks, from the end of a barrier, as
 // benchmarks measure it. Ranks leave a barrier at different times, which depend on what the benchmark did before, and
-// eager messages keep such differences through many collectives. So it follows the measurements in their order, and
-// predicts each for several pasts.
+// eager messages keep such differences through many collectives. The predictor follows the measurements in their order,
+// and predicts each for several pasts.
 type predictor struct {
 	threads   int
 	time      replayer
-	table     string               // of the algorithms of all collectives; empty: the default
+	table     table                // of the algorithms of all collectives
 	explained map[dag.Subkind]bool // collectives whose algorithms are those of the table
 	known     map[member]string    // algorithms that replace those of the table
 	now       map[int]past         // by number of ranks: before the next measurement
@@ -107,13 +107,10 @@ func (p *predictor) follow(ctx context.Context, g *group, algorithms []string) e
 		p.now[g.ranks] = from
 	}
 	for i, m := range g.rows {
-		// Where the table is known to be right, others are predicted at the ends of its ranges of sizes.
-		var only []string
+		// Algorithms beside a table that is known to be right are predicted at the ends of its ranges of sizes.
 		of := p.ofTable(g, m)
-		if p.explained[g.kind] && i > 0 && i+1 < len(g.rows) && of == p.ofTable(g, g.rows[i-1]) {
-			only = []string{of}
-		}
-		row, ends, err := p.row(ctx, g, m, algorithms, only)
+		alone := p.explained[g.kind] && i > 0 && i+1 < len(g.rows) && of == p.ofTable(g, g.rows[i-1])
+		row, ends, err := p.row(ctx, g, m, algorithms, of, alone)
 		if err != nil {
 			return err
 		}
@@ -145,22 +142,18 @@ func (p *predictor) follow(ctx context.Context, g *group, algorithms []string) e
 
 // ofTable returns the algorithm of the table for a measurement.
 func (p *predictor) ofTable(g *group, m fit.Measurement) string {
-	c, err := collective.ParseChoice(p.table)
-	if err != nil {
-		return ""
-	}
-	return c.Selected(g.kind, g.largest(m.Bytes), g.ranks)
+	return p.table.choice.Selected(g.kind, g.largest(m.Bytes), g.ranks)
 }
 
 // row returns the relative errors of the algorithms for a measurement, and how far each rank is ahead behind it: of the
 // past that explained the last measurement or, if no algorithm explains this one then, of another past that does. It
-// predicts only some algorithms, nil for all, and in other pasts only the few best; the errors of others are no
+// predicts the algorithm of the table alone, or all, and in other pasts only the few best; the errors of others are no
 // numbers.
-func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms, only []string) (errors []float64,
-	ends []past, err error) {
+func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms []string, ofTable string,
+	alone bool) (errors []float64, ends []past, err error) {
 	skip := make([]bool, len(algorithms))
 	for a, name := range algorithms {
-		skip[a] = only != nil && !slices.Contains(only, name)
+		skip[a] = alone && name != ofTable
 	}
 	for i := range pasts {
 		which := (p.used + i) % pasts
@@ -179,7 +172,7 @@ func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algori
 			return nil, nil, err
 		}
 		explains := math.Abs(tried[smallest(tried, -1)]) <= certain
-		if a := slices.Index(algorithms, p.ofTable(g, m)); p.explained[g.kind] && a >= 0 {
+		if a := slices.Index(algorithms, ofTable); p.explained[g.kind] && a >= 0 {
 			explains = math.Abs(tried[a]) <= tableMean
 		}
 		if i == 0 || explains {
@@ -208,7 +201,7 @@ func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algori
 // choice returns the algorithms of a trace that measures a collective of a size: others, and those in the past, have
 // the algorithm of the table.
 func (p *predictor) choice(g *group, bytes int64, algorithm string) (collective.Choice, error) {
-	text := p.table
+	text := p.table.name
 	switch size := g.largest(bytes); {
 	case algorithm == "":
 	case g.kind == dag.Barrier:
@@ -249,8 +242,5 @@ func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which in
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, t := range at {
-		longest = max(longest, t[1]-t[0])
-	}
-	return longest, ahead(end), nil
+	return longestOf(at), ahead(end), nil
 }

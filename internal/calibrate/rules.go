@@ -31,7 +31,7 @@ func add(kinds []*measured, g *group) []*measured {
 
 // table is a table of algorithms.
 type table struct {
-	name   string
+	name   string // empty: the default
 	choice collective.Choice
 }
 
@@ -64,7 +64,7 @@ func (f *identified) findTable(ctx context.Context, groups []*group, with predic
 	most, least := max(tableLeast, len(all)/2+1), math.Inf(1)
 	for _, t := range tables() {
 		p := with
-		p.table, p.now, p.threads = t.name, map[int]past{}, 1
+		p.table, p.now, p.threads = t, map[int]past{}, 1
 		var kinds []*measured
 		failed := map[dag.Subkind]bool{}
 		for _, g := range groups {
@@ -94,7 +94,7 @@ func (f *identified) findTable(ctx context.Context, groups []*group, with predic
 			sum += min(q.mean, 1)
 		}
 		if n := len(explained); n > most || n == most && sum < least-1e-9 {
-			f.table, f.explained, most, least = t.name, explained, n, sum
+			f.table, f.explained, most, least = t, explained, n, sum
 		}
 	}
 	return nil
@@ -151,18 +151,12 @@ func (m *measured) judge(rule func(g *group, row int) string) (q quality) {
 	return q
 }
 
-// asGood reports whether a rule is about as good as the best algorithm of each measurement.
-func (m *measured) asGood(q quality) bool {
-	best := m.judge(func(g *group, i int) string { return g.algorithms[g.best[i]] })
-	return q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst
-}
-
 // explain sets the expression: the table that explains most collectives, if there is one, and rules for others.
 func (f *identified) explain(kinds []*measured) {
 	var entries []string
-	base := slices.IndexFunc(tables(), func(t table) bool { return t.name == f.table })
+	base := slices.IndexFunc(tables(), func(t table) bool { return t.name == f.table.name })
 	if base > 0 {
-		entries = append(entries, f.table) // the default needs no name
+		entries = append(entries, f.table.name) // the default needs no name
 	}
 	for _, m := range kinds {
 		if f.explained[m.kind] {
@@ -183,7 +177,7 @@ func (f *identified) explain(kinds []*measured) {
 	}
 	if base >= 0 {
 		f.remarks = append(f.remarks, fmt.Sprintf("the algorithms of %d of %d collectives are those of the table %s; "+
-			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds), f.table))
+			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds), f.table.name))
 	}
 	f.expression = strings.Join(entries, ";")
 }
@@ -192,13 +186,14 @@ func (f *identified) explain(kinds []*measured) {
 var vectors = map[dag.Subkind]dag.Subkind{dag.Allgather: dag.Allgatherv, dag.Alltoall: dag.Alltoallv,
 	dag.Gather: dag.Gatherv, dag.Scatter: dag.Scatterv}
 
-// rules returns the rules of a collective: one algorithm for all sizes and ranks if it explains the measurements, or
-// else the best ones by range.
+// rules returns the rules of a collective: one algorithm for all sizes and ranks if it is about as good as the best one
+// of each measurement, or else these by range.
 func (m *measured) rules() []string {
+	best := m.judge(func(g *group, i int) string { return g.algorithms[g.best[i]] })
 	single, least := "", math.Inf(1)
 	for _, a := range m.groups[0].algorithms {
 		q := m.judge(func(*group, int) string { return a })
-		if m.asGood(q) && q.mean < least {
+		if q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst && q.mean < least {
 			single, least = a, q.mean
 		}
 	}

@@ -132,7 +132,15 @@ func (s *scene) run(ctx context.Context, choice collective.Choice, time replayer
 	return time(ctx, trace, marks)
 }
 
-// clock is a timeline that notes when marked calcs end.
+// longestOf returns the longest time of a rank between its first two marks.
+func longestOf(at [][]float64) (longest float64) {
+	for _, t := range at {
+		longest = max(longest, t[1]-t[0])
+	}
+	return longest
+}
+
+// clock is a timeline that records when marked calcs end.
 type clock struct {
 	layout *sim.Layout
 	marks  [][]int
@@ -145,6 +153,21 @@ func (c *clock) Begin(l *sim.Layout) {
 		c.at[r] = make([]float64, len(c.marks[r]))
 	}
 }
+
+// times returns what a replayer returns of a run.
+func (c *clock) times(result *sim.Result, err error) (at [][]float64, end []float64, _ error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	if !result.Complete {
+		return nil, nil, errors.New("expected a trace that ends, found one that waits")
+	}
+	for _, clock := range result.Finish {
+		end = append(end, float64(clock.Ticks)*float64(clock.Unit)/float64(dag.Second))
+	}
+	return c.at, end, nil
+}
+
 func (c *clock) Transfer(sim.Transfer) {}
 func (c *clock) End() error            { return nil }
 

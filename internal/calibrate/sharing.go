@@ -81,11 +81,7 @@ func crowd(ctx context.Context, m fit.Measurement, choice collective.Choice, tim
 	if senders > 0 {
 		return at[0][1] - at[0][0], nil
 	}
-	longest := 0.0
-	for _, t := range at {
-		longest = max(longest, t[1]-t[0])
-	}
-	return longest, nil
+	return longestOf(at), nil
 }
 
 // errorsOf returns the relative errors of the predictions of measurements; NaN for those that it cannot predict.

@@ -59,8 +59,7 @@ func FromTrace(ctx context.Context, t *dag.Trace) (*fit.Table, error) {
 	}
 	if total == 0 {
 		return nil, errors.New("expected blocking receives that were posted before their sends started, with " +
-			"measured " +
-			"times of both; found none: give tables of a micro-benchmark")
+			"measured times of both; found none: give tables of a micro-benchmark")
 	}
 	table := &fit.Table{Tool: traceTool}
 	few := 0
@@ -75,8 +74,7 @@ func FromTrace(ctx context.Context, t *dag.Trace) (*fit.Table, error) {
 	}
 	slices.SortFunc(table.Rows, func(a, b fit.Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	table.Remark("times of a trace instead of a ping-pong: the lower envelope, which is the 5th percentile of each "+
-		"size, "+
-		"of %d receives that waited, of %d sizes; contention may prolong it", total, len(samples))
+		"size, of %d receives that waited, of %d sizes; contention may prolong it", total, len(samples))
 	if few > 0 {
 		table.Remark("%d of %d sizes have fewer than 20 receives that waited: their shortest one counts", few,
 			len(samples))

@@ -2,10 +2,12 @@ package calibrate
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/sim/fit"
+	"github.com/tracedag/tracedag/sim/flow"
 )
 
 // distinct is the share of the error by which a parameter of messages at once has to improve on another one.
@@ -20,14 +22,10 @@ type tuner struct {
 
 // error returns the mean error of the predictions with a parameter, each counted up to 20 %.
 func (t *tuner) error(rows []fit.Measurement, name string, p fit.Parameter) (mean float64, err error) {
-	before, had := t.file.Parameters[name]
-	t.file.Parameters[name] = p
-	defer func() {
-		if t.file.Parameters[name] = before; !had {
-			delete(t.file.Parameters, name)
-		}
-	}()
-	errs, err := errorsOf(t.ctx, rows, t.threads, t.file)
+	with := *t.file
+	with.Parameters = maps.Clone(with.Parameters)
+	with.Parameters[name] = p
+	errs, err := errorsOf(t.ctx, rows, t.threads, &with)
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +43,7 @@ func (t *tuner) error(rows []fit.Measurement, name string, p fit.Parameter) (mea
 }
 
 // decide selects the value with the smallest error, the first of those that do not differ. It reports whether the
-// measurements tell them apart, and the range of values that are about as good.
+// measurements distinguish them, and the range of values that are about as good.
 func (t *tuner) decide(rows []fit.Measurement, name, unit string, values ...float64) (p fit.Parameter, decided bool,
 	err error) {
 	errs := make([]float64, len(values))
@@ -100,7 +98,7 @@ func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(
 	small := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
 		return m.Test != fit.Window || m.Bytes > 64
 	})
-	p = fit.Parameter{Value: standardEnvelope, Low: 1, High: 256, Unit: "B"}
+	p = fit.Parameter{Value: flow.DefaultEnvelope, Low: 1, High: 256, Unit: "B"}
 	if len(small) == 0 {
 		return p, false, nil
 	}
@@ -118,7 +116,7 @@ func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(
 		errs[bytes] = e
 		return e
 	}
-	best := int64(standardEnvelope)
+	best := int64(flow.DefaultEnvelope)
 	for bytes := int64(1); bytes <= 256; bytes *= 2 {
 		if of(bytes) < of(best) {
 			best = bytes
@@ -131,8 +129,8 @@ func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(
 			}
 		}
 	}
-	if of(standardEnvelope) <= of(best)*1.5+5e-4 {
-		best = standardEnvelope
+	if of(flow.DefaultEnvelope) <= of(best)*1.5+5e-4 {
+		best = flow.DefaultEnvelope
 	}
 	p = fit.Parameter{Value: float64(best), Low: float64(best), High: float64(best), Unit: "B"}
 	for bytes, e := range errs {

@@ -110,8 +110,20 @@ func (o *Outputs) Wants(f Feature) bool {
 	return o.of == ofRun && (o.Page != "" || o.Plots.wants(o.of)&f != 0)
 }
 
-// Write writes the page and the pictures of the result of a run or the pictures of a fit, whose JSON document write
-// writes. It returns nil without any.
+// WriteFit writes the pictures of a fit, whose JSON document write writes.
+func (o *Outputs) WriteFit(write func(w io.Writer) error) error {
+	if !o.Any() {
+		return nil
+	}
+	var document bytes.Buffer
+	if err := write(&document); err != nil {
+		return err
+	}
+	return o.write(&Report{document: document.Bytes(), of: ofFit})
+}
+
+// Write writes the page and the pictures of the result of a run or of a trace, whose JSON document write writes. It
+// returns nil without any.
 func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
 	if !o.Any() {
 		return nil, nil
@@ -127,9 +139,6 @@ func (o *Outputs) Write(write func(w io.Writer) error) (*Report, error) {
 	read := Trace
 	if o.of != ofTrace {
 		read = func(text []byte) (*Report, error) { return simulation(text, o.Numbers, t) }
-	}
-	if o.of == ofFit {
-		read = func(text []byte) (*Report, error) { return &Report{document: text, of: ofFit}, nil }
 	}
 	r, err := read(document.Bytes())
 	if err != nil {

@@ -17,7 +17,7 @@ type curve struct {
 	Line     []float64 `json:"line_ps"` // of Sizes, ascending, close enough for a line
 }
 
-// WriteCurves writes what a picture of the fit shows as a JSON object: cuts, the first sizes of segments in bytes, and
+// WriteCurves writes the data of a picture of the fit as a JSON object: cuts, the first sizes of segments in bytes, and
 // curves, one for each path of each table of ping-pongs, with measured and fitted times. A file that was parsed has no
 // curves.
 func (f *File) WriteCurves(w io.Writer) error {

@@ -132,7 +132,7 @@ func newSplitter(points []Point) (*splitter, error) {
 // split returns the segments, and whether the machine is noisy.
 func (s *splitter) split() (segments []Segment, noisy bool) {
 	d := s.divide(2)
-	if len(s.first)-1 > 2*d.most { // else there are too few sizes to tell noise from segments
+	if len(s.first)-1 > 2*d.most { // else there are too few sizes to distinguish noise from segments
 		single := s.divide(1)
 		if s.noiseless(s.segments(single, single.most)) {
 			for k := s.number(single); ; k++ {

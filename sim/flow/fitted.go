@@ -86,7 +86,7 @@ func Settings(f *fit.File) (settings [][2]string, err error) {
 	add := func(name, value string) { settings = append(settings, [2]string{name, value}) }
 	add("flow-model", f.Model)
 	add("protocol", protocolSMPI)
-	envelope := int64(defaultEnvelope)
+	envelope := int64(DefaultEnvelope)
 	known := 0
 	for _, v := range fittedValues {
 		p, is := f.Parameters[v.name]

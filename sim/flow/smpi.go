@@ -24,8 +24,8 @@ const (
 	protocolSMPI   = "smpi"
 )
 
-// defaultEnvelope is the number of bytes that SMPI adds to each message.
-const defaultEnvelope = 16
+// DefaultEnvelope is the number of bytes that SMPI adds to each message.
+const DefaultEnvelope = 16
 
 // smpi is the configuration of the protocol of SMPI.
 type smpi struct {
@@ -40,7 +40,7 @@ type smpi struct {
 
 // defaultSMPI returns the defaults of SimGrid 3.32.
 func defaultSMPI() smpi {
-	return smpi{protocol: protocolStrict, detached: 65536, envelope: defaultEnvelope}
+	return smpi{protocol: protocolStrict, detached: 65536, envelope: DefaultEnvelope}
 }
 
 // overheads is the time of the processor by size: the entry with the largest from below the size applies, or the first.

@@ -63,7 +63,7 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if o.fitting.wanted {
 			return o.fit(p, args)
 		}
-		if err := o.fitting.checkUnused(cmd.Flags()); err != nil {
+		if err := o.fitting.checkUnused(o.Flags); err != nil {
 			return err
 		}
 		if len(o.fromResults) > 0 {

@@ -25,6 +25,9 @@ type fitFlags struct {
 	trace  string // recorded trace; "": none
 }
 
+// ownFitFlags are the flags that need --fit.
+var ownFitFlags = []string{"fit-out", "fit-backend", "fit-trace"}
+
 const fitPage = `--fit estimates the parameters of the loggops backend, model strict, from tables of micro-benchmarks,
 or those of flow on a network:
 
@@ -59,7 +62,7 @@ func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 
 // checkUnused returns an error if flags of --fit are set without it.
 func (f *fitFlags) checkUnused(flags *pflag.FlagSet) error {
-	for _, name := range []string{"fit-out", "fit-backend", "fit-trace"} {
+	for _, name := range ownFitFlags {
 		if flags.Changed(name) {
 			return cli.Usagef("--%s needs --fit", name)
 		}
@@ -111,7 +114,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 			return err
 		}
 	}
-	if _, err := o.Outputs.Write(estimate.WriteCurves); err != nil {
+	if err := o.Outputs.WriteFit(estimate.WriteCurves); err != nil {
 		return err
 	}
 	print := estimate.WriteTable
@@ -148,7 +151,7 @@ func (o *options) checkFit(p *cli.Program) error {
 		return cli.Usagef("--fit-backend: expected %s, found %q", strings.Join(calibrate.Backends, " or "),
 			o.fitting.on)
 	}
-	used := []string{"fit-backend", "fit-out", "fit-trace", "json", "seed", "threads"}
+	used := append(slices.Clone(ownFitFlags), "json", "seed", "threads")
 	if o.fitting.trace != "" {
 		used = append(used, "from", "lenient")
 	}

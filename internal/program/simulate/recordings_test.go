@@ -2,7 +2,7 @@ package simulate
 
 import (
 	"archive/tar"
-	"compress/gzip"
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -86,16 +86,7 @@ func errorOf(t *testing.T, text, name string) float64 {
 // unpack unpacks the files of an archive, which are in one folder.
 func unpack(t *testing.T, name string) {
 	t.Helper()
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for archive := tar.NewReader(unpacked); ; {
+	for archive := tar.NewReader(bytes.NewReader(unpacked(t, name))); ; {
 		header, err := archive.Next()
 		switch {
 		case errors.Is(err, io.EOF):
