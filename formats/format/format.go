@@ -166,17 +166,17 @@ type WriteOptions struct {
 	Compat bool    // write the output of the format's reference program, including its bugs
 	Own    Options // of the type that Format.WriteOptions creates; nil: the defaults
 	Warn   func(message string, args ...any)
-	// Losses receives, from WriteSource and WriteFiles, the losses before the first byte; an error stops writing. nil:
-	// discarded.
+	// Losses receives, from WriteSource and WriteFiles, the losses before the first byte or, with Rewrite, at the end;
+	// an error stops writing. nil: discarded.
 	Losses func([]Loss) error
 
 	// Frugal asks WriteSource to prefer little memory to the use of all processors.
 	Frugal bool
 
-	// Rewrite overwrites bytes that were written, at an offset. An output that it can change is seen by nobody before
-	// WriteSource returns, and not at all after an error, so WriteSource may call Losses at the end. If nil, written
-	// bytes are final.
-	Rewrite func(b []byte, at int64) error
+	// Rewrite overwrites bytes that were written. An output that it can change is seen by nobody before WriteSource
+	// returns, and not at all after an error, so WriteSource may call Losses at the end. If nil, written bytes are
+	// final.
+	Rewrite io.WriterAt
 }
 
 // MissingError reports that a file of a trace with many files is missing.

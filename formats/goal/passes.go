@@ -157,25 +157,11 @@ func complete(found *survey, c *clock.Clock, h *dag.Header, o format.WriteOption
 	if err := refuse(found, c, h, o, binary); err != nil || !binary {
 		return err
 	}
-	head := output{w: &rewriter{rewrite: o.Rewrite}}
+	head := output{w: io.NewOffsetWriter(o.Rewrite, 0)}
 	if err := writeHeader(&head, found); err != nil {
 		return err
 	}
 	return head.flush()
-}
-
-// rewriter overwrites an output from its start.
-type rewriter struct {
-	rewrite func(b []byte, at int64) error
-	at      int64
-}
-
-func (w *rewriter) Write(b []byte) (int, error) {
-	if err := w.rewrite(b, w.at); err != nil {
-		return 0, err
-	}
-	w.at += int64(len(b))
-	return len(b), nil
 }
 
 // losses returns the losses of a trace.

@@ -123,7 +123,7 @@ func checkSource(t *testing.T, trace *dag.Trace, rng *rand.Rand) {
 					continue
 				}
 				var changed patched
-				o = format.WriteOptions{Frugal: true, Rewrite: changed.rewrite, Losses: func(l []format.Loss) error {
+				o = format.WriteOptions{Frugal: true, Rewrite: &changed, Losses: func(l []format.Loss) error {
 					losses = l
 					return nil
 				}}

@@ -18,9 +18,8 @@ import (
 // patched is an output that can be changed.
 type patched struct{ bytes.Buffer }
 
-func (p *patched) rewrite(b []byte, at int64) error {
-	copy(p.Bytes()[at:], b)
-	return nil
+func (p *patched) WriteAt(b []byte, at int64) (int, error) {
+	return copy(p.Bytes()[at:], b), nil
 }
 
 // checkStream checks that a text read batch by batch, with batches of all sizes, or once, gives the trace, the error and
@@ -88,7 +87,7 @@ func checkStream(t testing.TB, text []byte, o format.ReadOptions, own *Options) 
 		var out patched
 		check("two passes", &out, f.WriteSource(&out, source(1), write))
 		out.Reset()
-		write.Rewrite = out.rewrite
+		write.Rewrite = &out
 		check("one pass after the header", &out, f.WriteSource(&out, source(40), write))
 		out.Reset()
 		s := source(40)
@@ -209,7 +208,7 @@ func TestOnceErrors(t *testing.T) {
 	}
 	for _, room := range []int{0, 10, 50_000, 200_000} {
 		s := newTextSource(plainFile("x.goal", []byte(text))[0], options(false), new(Options), batchText)
-		o := format.WriteOptions{Rewrite: func([]byte, int64) error { return nil }}
+		o := format.WriteOptions{Rewrite: new(patched)}
 		if _, err := Binary.WriteOnce(&failingWriter{room}, s, o); err == nil || err.Error() != "disk full" {
 			t.Errorf("room for %d bytes: error %v", room, err)
 		}

@@ -61,9 +61,8 @@ func TestStreamToPipe(t *testing.T) {
 			received <- string(content)
 		}()
 	}}
-	read := func() error { return nil }
-	described := func() dag.Source { return trace }
-	done, err := WriteStream(format.List{streams}, path, s, read, described, WriteOptions{})
+	read := func() (dag.Source, error) { return trace, nil }
+	done, err := WriteStream(format.List{streams}, path, s, read, WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

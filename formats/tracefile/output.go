@@ -129,16 +129,15 @@ func rewritable(path string) bool {
 	return !isStdout(path) && (err != nil || info.Mode().IsRegular())
 }
 
-// Rewrites reports whether Rewrite can change written bytes: nobody sees the file before Commit.
+// Rewrites reports whether WriteAt can change written bytes: nobody sees the file before Commit.
 func (o *Output) Rewrites() bool { return o.temp != "" }
 
-// Rewrite overwrites written bytes at an offset.
-func (o *Output) Rewrite(b []byte, at int64) error {
+// WriteAt overwrites written bytes at an offset.
+func (o *Output) WriteAt(b []byte, at int64) (int, error) {
 	if err := o.Flush(); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := o.file.WriteAt(b, at)
-	return err
+	return o.file.WriteAt(b, at)
 }
 
 // Commit completes the output and gives it its name.

@@ -172,10 +172,10 @@ func WriteSource(formats format.List, path string, s dag.Source, o WriteOptions)
 }
 
 // WriteStream is [WriteSource] for a source of [Opened.Stream]. It calls read after the first pass over the trace and
-// before the output is complete; an error of read leaves no output. described then returns the source to write in a
-// second pass.
-func WriteStream(formats format.List, path string, s format.Stream, read func() error,
-	described func() dag.Source, o WriteOptions) (*Written, error) {
+// before the output is complete. read returns the source to write if a second pass is necessary; an error leaves no
+// output.
+func WriteStream(formats format.List, path string, s format.Stream, read func() (dag.Source, error),
+	o WriteOptions) (*Written, error) {
 	w, err := newWriter(formats, path, o)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func WriteStream(formats format.List, path string, s format.Stream, read func() 
 				return format.ErrTwice
 			}
 			o.Losses = func(losses []format.Loss) error {
-				if err := read(); err != nil {
+				if _, err := read(); err != nil {
 					return err
 				}
 				return w.take(losses)
@@ -204,10 +204,11 @@ func WriteStream(formats format.List, path string, s format.Stream, read func() 
 	if _, err := s.Header(); err != nil {
 		return nil, err
 	}
-	if err := read(); err != nil {
+	described, err := read()
+	if err != nil {
 		return nil, err
 	}
-	return WriteSource(formats, path, described(), o)
+	return WriteSource(formats, path, described, o)
 }
 
 // take takes the losses of the format, and returns an error if they are not allowed.
@@ -300,13 +301,7 @@ func (w *writer) write(write func(io.Writer, format.WriteOptions) error) error {
 	counted := &countingWriter{w: out, o: &w.o}
 	o := w.options()
 	if out.Rewrites() {
-		o.Rewrite = func(b []byte, at int64) error {
-			err := out.Rewrite(b, at)
-			if err != nil && counted.err == nil {
-				counted.err = err
-			}
-			return err
-		}
+		o.Rewrite = &rewriter{out, counted}
 	}
 	err = write(counted, o)
 	if counted.err != nil {
@@ -529,6 +524,20 @@ func (c *countingWriter) Write(b []byte) (int, error) {
 	}
 	if c.err == nil {
 		c.err = err
+	}
+	return n, err
+}
+
+// rewriter changes bytes of an output that were written.
+type rewriter struct {
+	out     *Output
+	counted *countingWriter // keeps the first error
+}
+
+func (r *rewriter) WriteAt(b []byte, at int64) (int, error) {
+	n, err := r.out.WriteAt(b, at)
+	if r.counted.err == nil {
+		r.counted.err = err
 	}
 	return n, err
 }

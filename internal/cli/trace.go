@@ -410,25 +410,26 @@ func (p *Program) WriteSource(s dag.Source, to *Target) error {
 // trace.
 func (p *Program) WriteStream(in *OpenTrace, s format.Stream, describe func(*dag.Meta) error, to *Target) error {
 	start := time.Now()
-	var header dag.Header
-	read := func() error {
+	read := func() (dag.Source, error) {
 		if err := in.Streamed(s); err != nil {
-			return err
+			return nil, err
 		}
 		h, err := s.Header()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		header = *h
 		in.warn()
 		in.warnRanks(h.Ranks)
 		in.WasRead(h.Ops, h.Ranks, time.Since(start))
 		in.DoneReading()
-		return describe(&header.Meta)
+		header := *h
+		if err := describe(&header.Meta); err != nil {
+			return nil, err
+		}
+		return dag.WithHeader(s, &header), nil
 	}
-	described := func() dag.Source { return dag.WithHeader(s, &header) }
 	return p.write(to, func(o tracefile.WriteOptions) (*tracefile.Written, error) {
-		return tracefile.WriteStream(p.Formats, to.Path, s, read, described, o)
+		return tracefile.WriteStream(p.Formats, to.Path, s, read, o)
 	})
 }
 
