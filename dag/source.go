@@ -207,9 +207,15 @@ func (t *Trace) Kinds() []Kind {
 			seen[kind] = true
 		}
 	})
-	var kinds []Kind
+	return KindsOf(func(kind Kind) bool {
+		return slices.ContainsFunc(all, func(seen *[256]bool) bool { return seen[kind] })
+	})
+}
+
+// KindsOf returns the kinds that has reports, ascending.
+func KindsOf(has func(Kind) bool) (kinds []Kind) {
 	for kind := range Kind(NumKinds) {
-		if slices.ContainsFunc(all, func(seen *[256]bool) bool { return seen[kind] }) {
+		if has(kind) {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -47,8 +47,11 @@ func (s *survey) add(p plan, rank int, r *dag.Rank) {
 	}
 }
 
-// append adds the survey of the next part.
-func (s *survey) append(next *survey) {
+// bad reports whether GOAL cannot represent the ranks.
+func (s *survey) bad() bool { return s.why != nil || s.foreign > 0 }
+
+// takeFrom adds the survey of the next part, and empties that.
+func (s *survey) takeFrom(next *survey) {
 	s.ops += next.ops
 	s.foreign += next.foreign
 	if s.why == nil {
@@ -57,6 +60,7 @@ func (s *survey) append(next *survey) {
 	s.lost.add(&next.lost)
 	s.units = s.units.with(next.units)
 	s.sections = append(s.sections, next.sections...)
+	*next = survey{sections: next.sections[:0]}
 }
 
 // err returns an error if GOAL cannot represent the trace.

@@ -90,7 +90,7 @@ func writeOnce(w io.Writer, s format.Stream, o format.WriteOptions, binary bool)
 			if clocks && r.Release.Present() > 0 {
 				return format.ErrTwice
 			}
-			if found.add(p, first+i, r); found.why != nil || found.foreign > 0 {
+			if found.add(p, first+i, r); found.bad() {
 				continue
 			}
 			if err := write(&out, first+i, r); err != nil {
@@ -195,8 +195,7 @@ func (p plan) examine(in *intake) (*survey, error) {
 		found.add(p, rank, r)
 		return nil
 	}), func(found *survey) error {
-		all.append(found)
-		*found = survey{sections: found.sections[:0]}
+		all.takeFrom(found)
 		return nil
 	})
 }
@@ -205,14 +204,11 @@ func (p plan) examine(in *intake) (*survey, error) {
 func (p plan) examineAndWrite(in *intake, out *output, write func(*output, int, *dag.Rank) error) (*survey, error) {
 	all := new(survey)
 	return all, in.each(out, func(t *piece, rank int, r *dag.Rank) error {
-		if t.found.add(p, rank, r); t.found.why != nil || t.found.foreign > 0 {
+		if t.found.add(p, rank, r); t.found.bad() {
 			return nil
 		}
 		return write(&t.out, rank, r)
-	}, func(t *piece) {
-		all.append(&t.found)
-		t.found = survey{sections: t.found.sections[:0]}
-	})
+	}, func(t *piece) { all.takeFrom(&t.found) })
 }
 
 // intake reads a trace part by part, several parts at the same time.
@@ -253,8 +249,8 @@ type piece struct {
 	out   output
 }
 
-// each calls do for every rank, for several ranks at the same time, and take for the results in order, whose output it
-// writes.
+// each calls do for every rank, for several ranks at the same time. It calls take with the results in order and writes
+// their output.
 func (in *intake) each(out *output, do func(t *piece, rank int, r *dag.Rank) error, take func(*piece)) error {
 	if err := out.flush(); err != nil {
 		return err
@@ -267,40 +263,32 @@ func (in *intake) each(out *output, do func(t *piece, rank int, r *dag.Rank) err
 		return inOrder(len(in.parts), perReader(in, do), takeOut)
 	}
 	direct := piece{out: output{w: out.w}} // a large rank is written while it is formatted
-	for _, part := range in.parts {
-		for _, b := range part {
-			ranks, err := in.readers[0].Ranks(b)
-			if err != nil {
-				return err
-			}
-			pieces := dividePieces(ranks)
-			if workers := min(runtime.GOMAXPROCS(0), len(pieces)); workers > 1 {
-				work := func(k int, t *piece) error {
-					for i := pieces[k].first; i < pieces[k].last; i++ {
-						if err := do(t, b.First+i, ranks[i]); err != nil {
-							return err
-						}
-					}
-					return nil
-				}
-				err := inOrder(len(pieces), slices.Repeat([]func(int, *piece) error{work}, workers), takeOut)
-				if err != nil {
+	for _, b := range slices.Concat(in.parts...) {
+		ranks, err := in.readers[0].Ranks(b)
+		if err != nil {
+			return err
+		}
+		run := func(t *piece, s span) error {
+			for i := s.first; i < s.last; i++ {
+				if err := do(t, b.First+i, ranks[i]); err != nil {
 					return err
 				}
-				continue
-			}
-			for i, r := range ranks {
-				if err := do(&direct, b.First+i, r); err != nil {
-					return err
-				}
-				if direct.out.err != nil {
-					return direct.out.err
+				if t.out.err != nil {
+					return t.out.err
 				}
 			}
+			return nil
+		}
+		pieces := dividePieces(ranks)
+		if workers := min(runtime.GOMAXPROCS(0), len(pieces)); workers > 1 {
+			work := func(k int, t *piece) error { return run(t, pieces[k]) }
+			err = inOrder(len(pieces), slices.Repeat([]func(int, *piece) error{work}, workers), takeOut)
+		} else if err = run(&direct, span{0, len(ranks)}); err == nil {
 			take(&direct)
-			if err := direct.out.flush(); err != nil {
-				return err
-			}
+			err = direct.out.flush()
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

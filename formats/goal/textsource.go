@@ -1,5 +1,5 @@
-// This file reads a large text twice: once for the header, and again batch by batch, so that it is never in memory as
-// a whole.
+// This file reads a large text once, block by block, or twice: for the header, and again batch by batch. It is never in
+// memory as a whole.
 
 package goal
 
@@ -154,11 +154,7 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 	if batch.First < r.rank {
 		closeBatch(r.rank)
 	}
-	for kind := range dag.Kind(dag.NumKinds) {
-		if seen[kind] {
-			h.Kinds = append(h.Kinds, kind)
-		}
-	}
+	h.Kinds = dag.KindsOf(func(kind dag.Kind) bool { return seen[kind] })
 	h.Ranks = int(r.numRanks)
 	h.Comms = []dag.Comm{dag.World(h.Ranks)}
 	return h, nil

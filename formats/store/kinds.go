@@ -20,13 +20,9 @@ func (f *File) kinds() ([]dag.Kind, error) {
 	if err != nil {
 		return nil, f.wrap(inColumn("kind", err))
 	}
-	var kinds []dag.Kind
-	for kind := range dag.Kind(dag.NumKinds) {
-		if slices.ContainsFunc(found, func(s kindSet) bool { return s[kind] }) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds, nil
+	return dag.KindsOf(func(kind dag.Kind) bool {
+		return slices.ContainsFunc(found, func(s kindSet) bool { return s[kind] })
+	}), nil
 }
 
 // kindSet is a set of kinds.

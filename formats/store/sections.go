@@ -132,13 +132,8 @@ func (r *sectionReader) startOf(section int) (start int, err error) {
 	return start, nil
 }
 
-func (r *sectionReader) Kinds() (kinds []dag.Kind) {
-	for kind, found := range r.kinds {
-		if found {
-			kinds = append(kinds, dag.Kind(kind))
-		}
-	}
-	return kinds
+func (r *sectionReader) Kinds() []dag.Kind {
+	return dag.KindsOf(func(kind dag.Kind) bool { return r.kinds[kind] })
 }
 
 func (r *sectionReader) Read(id dag.FieldID) error {
