@@ -7,11 +7,11 @@ import (
 
 // graph is the routes of a zone whose longer routes consist of them: the shortest ones, by number of links.
 type graph struct {
-	nodes []int32             // points, in the order of their first route
-	index map[int32]int32     // of points in nodes
-	edges [][]edge            // by node, in the order of the file
-	ways  map[[2]int32]*route // by source and destination
-	table [][]int32           // Floyd, by source and destination: node before the destination; -1: no path
+	nodes  []int32             // points, in the order of their first route
+	index  map[int32]int32     // of points in nodes
+	edges  [][]edge            // by node, in the order of the file
+	routes map[[2]int32]*route // by source and destination
+	table  [][]int32           // Floyd, by source and destination: node before the destination; -1: no path
 }
 
 // edge is a route.
@@ -35,10 +35,10 @@ func (g *graph) node(at int32) int32 {
 }
 
 // add adds a route.
-func (g *graph) add(from, to int32, way *route) {
+func (g *graph) add(from, to int32, r *route) {
 	a, b := g.node(from), g.node(to)
-	g.edges[a] = append(g.edges[a], edge{b, int32(len(way.links))})
-	g.ways[[2]int32{a, b}] = way
+	g.edges[a] = append(g.edges[a], edge{b, int32(len(r.links))})
+	g.routes[[2]int32{a, b}] = r
 }
 
 // floyd computes the table with the algorithm of Floyd and Warshall. The order of nodes decides between paths of equal
@@ -123,7 +123,7 @@ func (r *Router) shortest(z *zone, from, to int32) (in, out int32, err error) {
 	g := z.graph
 	a, known := g.index[from]
 	b, knownToo := g.index[to]
-	if from == to && (!known || g.ways[[2]int32{a, a}] == nil) {
+	if from == to && (!known || g.routes[[2]int32{a, a}] == nil) {
 		if !z.nested {
 			r.add(r.p.loopback)
 		}
@@ -133,30 +133,30 @@ func (r *Router) shortest(z *zone, from, to int32) (in, out int32, err error) {
 		return nobody, nobody, errNone
 	}
 	before := r.before(z, a)
-	var ways []*route // from the last
+	var parts []*route // from the last
 	for at := b; ; {
 		last := before[at]
 		if at == a && from == to {
 			last = a
 		}
-		if last < 0 || len(ways) > len(g.nodes) {
+		if last < 0 || len(parts) > len(g.nodes) {
 			return nobody, nobody, errNone
 		}
-		ways = append(ways, g.ways[[2]int32{last, at}])
+		parts = append(parts, g.routes[[2]int32{last, at}])
 		if at = last; at == a {
 			break
 		}
 	}
-	for i := len(ways) - 1; i >= 0; i-- {
-		way := ways[i]
-		if z.nested && i < len(ways)-1 && ways[i+1].to != way.from {
-			if err := r.global(ways[i+1].to, way.from); err != nil {
+	for i := len(parts) - 1; i >= 0; i-- {
+		part := parts[i]
+		if z.nested && i < len(parts)-1 && parts[i+1].to != part.from {
+			if err := r.global(parts[i+1].to, part.from); err != nil {
 				return nobody, nobody, err
 			}
 		}
-		r.add(way.links...)
+		r.add(part.links...)
 	}
-	return ways[len(ways)-1].from, ways[0].to, nil
+	return parts[len(parts)-1].from, parts[0].to, nil
 }
 
 // before returns the node before each node on the paths from one.

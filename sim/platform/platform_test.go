@@ -181,7 +181,7 @@ func TestPlatformRoutes(t *testing.T) {
 		{"fat tree with limiter", clusterOf(`radical="0-3" topology="FAT_TREE" topo_parameters="2;2,2;1,2;1,1"
 			limiter_link="1GBps"`), 0, 3, "c_link_0_limiter link_from_0_7_0_UP c_link_7_limiter link_from_7_4_5_UP " +
 			"link_from_6_4_7_DOWN c_link_4_limiter link_from_3_6_3_DOWN c_link_6_limiter c_link_3_limiter"},
-		{"shorter of two ways", routed("Floyd"), 0, 2, "l3"},
+		{"shorter of two routes", routed("Floyd"), 0, 2, "l3"},
 		{"shortest route over routers", routed("Floyd"), 0, 1, "l3 l2_DOWN"},
 		{"shortest route back", routed("Dijkstra"), 1, 0, "l2_UP l3"},
 		{"no route", routed("None"), 0, 1, ""},
@@ -309,7 +309,7 @@ func TestPlatformSize(t *testing.T) {
 	}
 }
 
-// TestRouterToItself follows a route through the router of a cluster whose hosts have loopbacks: the way from the
+// TestRouterToItself follows a route through the router of a cluster whose hosts have loopbacks: the route from the
 // router to itself has no links.
 func TestRouterToItself(t *testing.T) {
 	text := `<platform version="4.1"><zone id="all" routing="Full"><zone id="inner" routing="Full">` +

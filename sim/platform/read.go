@@ -60,8 +60,8 @@ type reader struct {
 	// Hosts of fat trees, and cables of dragonflies.
 	treeHosts, dragonflies int
 
-	parts *starParts // of the open zone with the routing Cluster
-	way   openRoute
+	parts   *starParts // of the open zone with the routing Cluster
+	pending openRoute
 }
 
 // starParts is the parts of a zone with the routing Cluster, which apply when it ends.
@@ -295,7 +295,7 @@ func (r *reader) openZone(id string, k kind) (*zone, error) {
 	case kindFull:
 		z.routes = make(map[[2]int32]*route)
 	case kindFloyd, kindDijkstra:
-		z.graph = &graph{index: make(map[int32]int32), ways: make(map[[2]int32]*route)}
+		z.graph = &graph{index: make(map[int32]int32), routes: make(map[[2]int32]*route)}
 		z.routes = make(map[[2]int32]*route)
 	case kindStar, kindVivaldi:
 		z.spokes, z.coords = make(map[int32]*spoke), make(map[int32][3]float64)
@@ -616,13 +616,13 @@ func (r *reader) startRoute(name string, values map[string]string) error {
 	default:
 		return fmt.Errorf("symmetrical: expected YES or NO, found %s", short(s))
 	}
-	r.way = w
+	r.pending = w
 	return nil
 }
 
 // hop appends a link to the open route.
 func (r *reader) hop(id, direction string) error {
-	w := &r.way
+	w := &r.pending
 	half, split := r.halves[id]
 	i, single := r.find(id)
 	if !split && !single { // a link of a cluster
@@ -652,9 +652,9 @@ func (r *reader) hop(id, direction string) error {
 
 // endRoute adds the open route. The route back of a symmetrical one takes the links in reverse order.
 func (r *reader) endRoute(name string) error {
-	w := &r.way
+	w := &r.pending
 	z := r.zone
-	way := &route{w.there, w.gateIn, w.gateOut}
+	there := &route{w.there, w.gateIn, w.gateOut}
 	switch {
 	case len(w.there) == 0:
 		return errors.New("expected at least one <link_ctn>, found none")
@@ -662,18 +662,18 @@ func (r *reader) endRoute(name string) error {
 		if z.bypasses == nil {
 			z.bypasses = make(map[[2]int32]*route)
 		}
-		return r.addRoute(z.bypasses, w.from, w.to, way)
+		return r.addRoute(z.bypasses, w.from, w.to, there)
 	case z.spokes != nil && name == "route" && w.from == w.to:
 		z.spoke(w.from).loop = w.there
 		return nil
 	case z.routes == nil:
 		return errors.New("expected a zone with the routing Full, Floyd or Dijkstra, found another routing")
 	}
-	if err := r.addRoute(z.routes, w.from, w.to, way); err != nil {
+	if err := r.addRoute(z.routes, w.from, w.to, there); err != nil {
 		return err
 	}
 	if z.graph != nil {
-		z.graph.add(w.from, w.to, way)
+		z.graph.add(w.from, w.to, there)
 	}
 	if !w.symmetric {
 		return nil
@@ -686,12 +686,12 @@ func (r *reader) endRoute(name string) error {
 	return r.addRoute(z.routes, w.to, w.from, back)
 }
 
-func (r *reader) addRoute(routes map[[2]int32]*route, from, to int32, way *route) error {
+func (r *reader) addRoute(routes map[[2]int32]*route, from, to int32, added *route) error {
 	pair := [2]int32{from, to}
 	if routes[pair] != nil {
 		return fmt.Errorf("expected one route from %s to %s, found a second one; routes are symmetrical unless "+
 			"symmetrical is NO", r.p.point(from).name, r.p.point(to).name)
 	}
-	routes[pair] = way
+	routes[pair] = added
 	return nil
 }

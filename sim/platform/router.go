@@ -127,7 +127,7 @@ func (r *Router) global(from, to int32) error {
 		_, _, err := r.local(common, from, to)
 		return err
 	}
-	// The links of the way to the gateway precede those between the zones.
+	// The links to the gateway precede those between the zones.
 	at := len(r.path.Links)
 	in, out, err := r.local(common, left.self, right.self)
 	if err != nil {
@@ -157,8 +157,8 @@ func (r *Router) bypass(z *zone, from, to int32) (found bool, err error) {
 	}
 	a, b := r.p.point(from).zone, r.p.point(to).zone
 	if a == z && b == z {
-		if way := z.bypasses[[2]int32{from, to}]; way != nil {
-			r.add(way.links...)
+		if part := z.bypasses[[2]int32{from, to}]; part != nil {
+			r.add(part.links...)
 			return true, nil
 		}
 		return false, nil
@@ -173,15 +173,15 @@ func (r *Router) bypass(z *zone, from, to int32) (found bool, err error) {
 	for most := range max(len(ups), len(downs)) {
 		for i := range most + 1 {
 			for _, pair := range [2][2]int{{i, most}, {most, i}} {
-				way := look(pair[0], pair[1])
-				if way == nil {
+				part := look(pair[0], pair[1])
+				if part == nil {
 					continue
 				}
-				if err := r.global(from, way.from); err != nil {
+				if err := r.global(from, part.from); err != nil {
 					return true, err
 				}
-				r.add(way.links...)
-				return true, r.global(way.to, to)
+				r.add(part.links...)
+				return true, r.global(part.to, to)
 			}
 		}
 	}
@@ -192,9 +192,9 @@ func (r *Router) bypass(z *zone, from, to int32) (found bool, err error) {
 func (r *Router) local(z *zone, from, to int32) (in, out int32, err error) {
 	switch z.kind {
 	case kindFull:
-		if way := z.routes[[2]int32{from, to}]; way != nil {
-			r.add(way.links...)
-			return way.from, way.to, nil
+		if part := z.routes[[2]int32{from, to}]; part != nil {
+			r.add(part.links...)
+			return part.from, part.to, nil
 		}
 		if from == to && !z.nested {
 			r.add(r.p.loopback)

@@ -43,12 +43,12 @@ func TestReadEdges(t *testing.T) {
 		t.Errorf("links %s, want %s", got, want)
 	}
 	r, ports := routes(t, n, nil), n.Ports()
-	var ways []string
+	var paths []string
 	for path := range r.Paths(r.Edge(0), r.Edge(1)) {
-		ways = append(ways, walk(n, ports, r, r.Edge(0), r.Edge(1), path))
+		paths = append(paths, walk(n, ports, r, r.Edge(0), r.Edge(1), path))
 	}
-	if got := strings.Join(ways, ","); got != "s3 s2 s1,s3 s0 s1" {
-		t.Errorf("ways from h10 to h2: %s", got)
+	if got := strings.Join(paths, ","); got != "s3 s2 s1,s3 s0 s1" {
+		t.Errorf("paths from h10 to h2: %s", got)
 	}
 	if r.edges != 2 {
 		t.Errorf("tables for %d edge switches, want 2", r.edges)
@@ -117,8 +117,8 @@ func FuzzReadEdges(f *testing.F) {
 				if r.Paths(from, to) == 0 {
 					continue
 				}
-				if way := walk(n, ports, r, from, to, r.Paths(from, to)-1); !strings.HasSuffix(way, n.Name(n.node(int(to)))) {
-					t.Errorf("hosts %d to %d: %s", a, b, way)
+				if path := walk(n, ports, r, from, to, r.Paths(from, to)-1); !strings.HasSuffix(path, n.Name(n.node(int(to)))) {
+					t.Errorf("hosts %d to %d: %s", a, b, path)
 				}
 			}
 		}

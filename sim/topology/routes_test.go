@@ -96,16 +96,16 @@ func checkRoutes(t *testing.T, n *Network, down func(int) bool) {
 			}
 		}
 	}
-	var list func(sw, edge uint32, way []uint32, found *[]string)
-	list = func(sw, edge uint32, way []uint32, found *[]string) {
+	var list func(sw, edge uint32, taken []uint32, found *[]string)
+	list = func(sw, edge uint32, taken []uint32, found *[]string) {
 		if sw == edge {
-			*found = append(*found, fmt.Sprint(way))
+			*found = append(*found, fmt.Sprint(taken))
 			return
 		}
 		for _, port := range out[sw] {
 			to := ports[port].To - hosts
 			if weight(ports[port])+dist[to][edge] == dist[sw][edge] {
-				list(to, edge, append(way, port), found)
+				list(to, edge, append(taken, port), found)
 			}
 		}
 	}
@@ -121,15 +121,15 @@ func checkRoutes(t *testing.T, n *Network, down func(int) bool) {
 				t.Fatalf("switches %d to %d: %d paths, want %d", sw, edge, count, len(want))
 			}
 			for path := range count {
-				way := []uint32{}
+				taken := []uint32{}
 				at, rest := sw, path
 				for at != edge {
 					var port uint32
 					port, rest = r.Choose(at, edge, rest)
-					way = append(way, port)
+					taken = append(taken, port)
 					at = ports[port].To - hosts
 				}
-				got = append(got, fmt.Sprint(way))
+				got = append(got, fmt.Sprint(taken))
 			}
 			if sw == edge {
 				want = got
