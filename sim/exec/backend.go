@@ -150,10 +150,7 @@ func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 
 // place returns the hosts of the ranks and the number of hosts.
 func (b *backend) place(ranks int, nodes []int32, shared bool) (first []uint32, hosts int, err error) {
-	by := b.placement
-	if shared && !b.placed {
-		by = topology.NodePlacement
-	}
+	by := b.placement.OrNodes(shared, b.placed)
 	hosts = b.hosts
 	switch {
 	case hosts > 0:

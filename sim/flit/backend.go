@@ -83,9 +83,8 @@ func (b *backend) Params() param.Set {
 			b.params = preset.Params
 			return nil
 		}).Among(names...).Default(b.preset),
-		param.String(&b.topology, "topology",
-			"network: specification such as dragonfly:h=2 or torus:dims=4x4, .topo file or link list").
-			Placeholder("network").Offer(topology.Completions()...).Default("the preset's"),
+		topology.ParamAbout(&b.topology, "network: specification such as dragonfly:h=2 or torus:dims=4x4, .topo file "+
+			"or link list").Default("the preset's"),
 		param.Func("name", "routing", "routing algorithm; with --synthetic also several, separated by commas",
 			b.setRouting).Among(routings...).Default("minimal"),
 		topology.PlacementParam(&b.placement),
@@ -222,10 +221,7 @@ func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 
 // place returns the hosts of the ranks.
 func (b *backend) place(ranks int, seed int64, nodes []int32, shared bool) (Placement, error) {
-	all, by := b.network.Hosts, b.placement
-	if shared && !b.placed {
-		by = topology.NodePlacement
-	}
+	all, by := b.network.Hosts, b.placement.OrNodes(shared, b.placed)
 	if by.ByRank() {
 		hosts, err := by.Place(ranks, all, 1, seed, nodes)
 		return Placement{Hosts: hosts}, err

@@ -172,10 +172,7 @@ func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 
 // place returns the hosts of the given number of ranks.
 func (b *backend) place(ranks int, nodes []int32, shared bool) (Placement, error) {
-	by := b.placement
-	if shared && !b.placed {
-		by = topology.NodePlacement
-	}
+	by := b.placement.OrNodes(shared, b.placed)
 	var hosts []uint32
 	var err error
 	if b.platform != nil {

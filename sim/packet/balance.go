@@ -67,6 +67,14 @@ type flowLabels struct {
 	fixed uint32
 }
 
+// labelsOf returns the labels of the end of the flow that sends a packet.
+func (fl *flow) labelsOf(pk *packet) *flowLabels {
+	if pk.dst == fl.src {
+		return &fl.labels[1]
+	}
+	return &fl.labels[0]
+}
+
 // flowlet is the current port of a flow at a switch.
 type flowlet struct {
 	flow, sw uint32
@@ -143,10 +151,7 @@ func (b *loadBalancer) label(n *network, pk *packet) {
 		return
 	}
 	fl := &n.flows[pk.flow]
-	l := &fl.labels[0]
-	if pk.dst == fl.src {
-		l = &fl.labels[1]
-	}
+	l := fl.labelsOf(pk)
 	switch b.policy {
 	case Spray, Permute:
 		if pk.kind == pull { // NDP sends all pulls of a flow over one path

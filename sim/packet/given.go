@@ -11,7 +11,7 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// exists reports whether a port is one of a link in both directions, or of a platform.
+// exists reports whether a port is part of the network. Links of a platform may have one direction.
 func (n *network) exists(port int) bool {
 	return n.given == nil || n.given.Exists(port)
 }
@@ -19,18 +19,13 @@ func (n *network) exists(port int) bool {
 // follow sends a packet over the link after the last one on the route of its flow, or hands it to its host.
 func (n *network) follow(p uint32) {
 	pk := &n.packets[p]
-	fl := &n.flows[pk.flow]
-	l := &fl.labels[0]
-	if pk.dst == fl.src {
-		l = &fl.labels[1]
-	}
-	route := n.given.Route(l.fixed)
+	route := n.given.Route(n.flows[pk.flow].labelsOf(pk).fixed)
 	next := slices.Index(route, pk.port) + 1
 	if next == len(route) {
 		n.transport.receive(p)
 		return
 	}
-	if n.pfc != nil && !n.quirks.pfcCountsAtArrival {
+	if n.pfc != nil {
 		n.pfc.enter(n, pk.port, pk.size)
 	}
 	out := route[next]
@@ -49,8 +44,14 @@ func (n *network) pass(i, p uint32) {
 	pt, pk := &n.ports[i], &n.packets[p]
 	pt.packets++
 	pt.sent += uint64(pk.size)
-	pk.port, pk.due = i, uint64(pt.to)<<1
-	n.at(n.now+pt.byteTime().of(uint64(pk.size))+pt.latency, arrival, p)
+	n.fly(i, p, n.now+pt.byteTime().of(uint64(pk.size))+pt.latency)
+}
+
+// fly schedules the arrival of a packet over a port.
+func (n *network) fly(i, p uint32, t uint64) {
+	pk := &n.packets[p]
+	pk.port, pk.due = i, uint64(n.ports[i].to)<<1
+	n.at(t, arrival, p)
 }
 
 // handOver hands a packet that a virtual NIC starts to send to the first link of its route. The link takes at least as
@@ -62,8 +63,7 @@ func (n *network) handOver(i uint32, pt *port, p uint32) {
 		pt.handed = pk.flow
 		n.retain(pk.flow)
 	}
-	pk.port, pk.due = i, uint64(pt.to)<<1
-	n.at(n.now, arrival, p)
+	n.fly(i, p, n.now)
 }
 
 // give builds the network of the routes between the hosts of messages, with failures between all NICs of their ranks,
@@ -83,13 +83,7 @@ func (o *Options) give(p *sim.Program) (err error) {
 	if len(o.Failures) == 0 {
 		spare = func(func(from, to uint32) bool) {}
 	}
-	o.Network, err = topology.FromPlatform(o.Platform, func(yield func(from, to uint32) bool) {
-		for i := range p.Ops {
-			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(ends.Of(op, uint32(i))) {
-				return
-			}
-		}
-	}, spare)
+	o.Network, err = topology.FromPlatform(o.Platform, ends.Messages(p), spare)
 	if err != nil {
 		return err
 	}

@@ -70,18 +70,10 @@ func newIdealTimer(routes *topology.Routes, o *Options, header uint64) *idealTim
 	return c
 }
 
-// end returns the node at the end of a port.
-func (c *idealTimer) end(port uint32) uint32 {
-	if port%2 == 1 {
-		return c.net.Links[port/2].A
-	}
-	return c.net.Links[port/2].B
-}
-
 // hop returns the properties of a port.
 func (c *idealTimer) hop(port uint32) idealHop {
 	h := idealHop{perByte: c.perByte[port/2], latency: uint64(c.net.Links[port/2].Latency), shared: true}
-	if to := c.end(port); to >= uint32(c.net.Hosts) {
+	if to := c.net.Head(port); to >= uint32(c.net.Hosts) {
 		h.latency += uint64(c.net.SwitchLatency[to-uint32(c.net.Hosts)])
 	}
 	return h
@@ -120,7 +112,7 @@ func (c *idealTimer) route(from, to uint32) *idealRoute {
 					r.alike = false
 				}
 				first = false
-				if at := c.end(port) - uint32(c.net.Hosts); !seen[at] {
+				if at := c.net.Head(port) - uint32(c.net.Hosts); !seen[at] {
 					seen[at] = true
 					next = append(next, at)
 				}
@@ -171,14 +163,13 @@ func (c *idealTimer) control(from, to uint32) (time uint64, ok bool) {
 // lay sets c.hops to the links from one host to another, and returns those between their switches, or nil without a
 // path.
 func (c *idealTimer) lay(from, to uint32) *idealRoute {
-	if g := c.net.Given; g != nil {
-		number, ok := g.Number(from, to)
-		if !ok {
-			return nil
-		}
+	if c.net.Given != nil {
 		c.hops = c.hops[:0]
-		for _, port := range g.Route(number) {
+		for port := range c.net.FirstPath(c.routes, from, to) {
 			c.hops = append(c.hops, c.hop(port))
+		}
+		if len(c.hops) == 0 {
+			return nil
 		}
 		return &idealRoute{connected: true, alike: true}
 	}

@@ -4,9 +4,7 @@ package packet
 
 import (
 	"context"
-	"iter"
 	"math"
-	"slices"
 
 	"github.com/tracedag/tracedag/sim"
 	simevent "github.com/tracedag/tracedag/sim/event"
@@ -251,7 +249,7 @@ func (n *network) leaveSwitch(sw uint32) {
 // unloadedLatency returns the time of a packet from one host to another in an idle network, in picoseconds.
 func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 	t := uint64(0)
-	for i := range n.along(n.routes, from, to) {
+	for i := range n.topology.FirstPath(n.routes, from, to) {
 		t += n.ports[i].byteTime().of(uint64(size)) + n.ports[i].latency
 	}
 	return t
@@ -259,38 +257,8 @@ func (n *network) unloadedLatency(from, to, size uint32) uint64 {
 
 // hopCount returns the number of links from one host to another.
 func (n *network) hopCount(from, to uint32) (links int) {
-	for range n.along(n.routes, from, to) {
+	for range n.topology.FirstPath(n.routes, from, to) {
 		links++
 	}
 	return links
-}
-
-// along returns the ports on the first of some routes from one host to another, up to the last before a missing link.
-func (n *network) along(r *topology.Routes, from, to uint32) iter.Seq[uint32] {
-	if n.given != nil {
-		number, ok := n.given.Number(from, to)
-		if !ok {
-			return func(func(uint32) bool) {}
-		}
-		return slices.Values(n.given.Route(number))
-	}
-	return func(yield func(uint32) bool) {
-		for i := r.NIC(from); i != none && yield(i); i = n.nextPort(r, i, to) {
-		}
-	}
-}
-
-// nextPort returns the port after port i on the first of some routes to a host, or none at its end.
-func (n *network) nextPort(r *topology.Routes, i, to uint32) uint32 {
-	pt, edge := &n.ports[i], r.Edge(to)
-	switch {
-	case pt.toHost:
-		return none
-	case pt.to == edge:
-		return r.HostPort(to)
-	}
-	if ports := r.Next(pt.to, edge); len(ports) > 0 {
-		return ports[0]
-	}
-	return none
 }

@@ -36,7 +36,7 @@ func (n *network) path(from, to uint32) pathInfo {
 func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 	rate := uint64(1) << 63
 	last := none
-	for i := range n.along(r, from, to) {
+	for i := range n.topology.FirstPath(r, from, to) {
 		last = i
 		pt := &n.ports[i]
 		rate = min(rate, n.linkRate(i))
@@ -53,7 +53,7 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 		return pathInfo{}
 	}
 	last = none
-	for i := range n.along(r, to, from) {
+	for i := range n.topology.FirstPath(r, to, from) {
 		last = i
 		pt := &n.ports[i]
 		p.roundTrip += pt.byteTime().of(uint64(n.controlSize)) + pt.latency

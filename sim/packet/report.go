@@ -216,29 +216,20 @@ func wireBytes(bytes, mss, header uint64, pad bool) (first, rest uint64) {
 // unloadedPath returns the time of a packet from one host to another in an idle network, and the picoseconds per byte
 // of the slowest link; 0 without a path.
 func unloadedPath(t *topology.Network, routes *topology.Routes, from, to uint32, size uint64) (time, slowest uint64) {
-	edge := routes.Edge(to)
-	for port := routes.NIC(from); ; {
+	at := from
+	for port := range t.FirstPath(routes, from, to) {
 		link := &t.Links[port/2]
 		perByte := picosecondsPerByte(link.Rate)
 		slowest = max(slowest, perByte)
 		time += size*perByte + uint64(link.Latency)
-		at := link.B
-		if port%2 == 1 {
-			at = link.A
-		}
-		if at == to {
-			return time, slowest
-		}
-		sw := at - uint32(t.Hosts)
-		time += uint64(t.SwitchLatency[sw])
-		if port = routes.HostPort(to); sw != edge {
-			ports := routes.Next(sw, edge)
-			if len(ports) == 0 {
-				return 0, 0
-			}
-			port = ports[0]
+		if at = t.Head(port); at != to {
+			time += uint64(t.SwitchLatency[at-uint32(t.Hosts)])
 		}
 	}
+	if at != to {
+		return 0, 0
+	}
+	return time, slowest
 }
 
 // summarize computes the statistics of flows.

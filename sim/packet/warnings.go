@@ -13,14 +13,7 @@ import (
 
 // warnBefore warns before a run. Runs that reproduce a reference simulator have its parameters on purpose.
 func warnBefore(p *sim.Program, n *network, o *Options) {
-	unused := o.Network.UnusedFabric(func(yield func(from, to uint32) bool) {
-		for i := range p.Ops {
-			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(n.ends.Of(op, uint32(i))) {
-				return
-			}
-		}
-	})
-	if unused != "" {
+	if unused := o.Network.UnusedFabric(n.ends.Messages(p)); unused != "" {
 		o.warn("%s", unused)
 	}
 	if o.Params.Compat == CompatNone {

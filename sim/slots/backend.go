@@ -77,9 +77,8 @@ func (b *backend) Params() param.Set {
 		}
 	}
 	set := param.Set{
-		param.String(&b.topology, "topology", "network: specification such as leafspine:hosts=64,tor=16,spines=2 or "+
-			"star:hosts=16, .topo file or link list; its latencies do not count").
-			Placeholder("network").Offer(topology.Completions()...),
+		topology.ParamAbout(&b.topology, "network: specification such as leafspine:hosts=64,tor=16,spines=2 or "+
+			"star:hosts=16, .topo file or link list; its latencies do not count"),
 		topology.PlacementParam(&b.placement),
 		param.Int(&b.nics, "nics", "NICs per rank; each NIC is one host of the network"),
 		param.Count(&b.paths, "shortest-paths", "shortest paths per pair of hosts", maxPaths).Sweep(),
@@ -178,10 +177,7 @@ func (b *backend) Lowers(dag.Source) func(dag.Subkind) bool {
 
 // place returns the first hosts of the ranks.
 func (b *backend) place(ranks int, nodes []int32, shared bool) ([]uint32, error) {
-	by := b.placement
-	if shared && !b.placed {
-		by = topology.NodePlacement
-	}
+	by := b.placement.OrNodes(shared, b.placed)
 	hosts, err := by.Place(ranks, b.network.Hosts, b.nics, b.seed, nodes)
 	if err == nil {
 		err = topology.CheckHosts(hosts, b.nics, ranks, b.network.Hosts)

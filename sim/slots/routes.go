@@ -11,8 +11,7 @@ import (
 // routes has the k shortest loopless paths between the edge switches of hosts: first those of least length in the order
 // of [topology.Routes.Choose], then longer ones by Yen's algorithm (J. Yen, Finding the K shortest loopless paths in a
 // network, Management Science 17, 1971), ties by the numbers of ports. In a dragonfly, a path with fewer global links
-// is
-// shorter. Paths are computed when they are needed first.
+// is shorter. Paths are computed when they are needed first.
 type routes struct {
 	net   *topology.Network
 	table *topology.Routes
@@ -77,13 +76,7 @@ func (r *routes) shortest(from, to uint32) (paths [][]uint32) {
 }
 
 // end returns the switch at the end of a port between switches.
-func (r *routes) end(port uint32) uint32 {
-	link := &r.net.Links[port/2]
-	if port%2 == 1 {
-		return link.A - uint32(r.net.Hosts)
-	}
-	return link.B - uint32(r.net.Hosts)
-}
+func (r *routes) end(port uint32) uint32 { return r.net.Head(port) - uint32(r.net.Hosts) }
 
 // globalCost is the length of a global link of a dragonfly in other links: more than a loopless path has of these.
 const globalCost = 1 << 24

@@ -10,7 +10,7 @@ import (
 
 // Failure is a temporary or permanent failure or slowdown of links.
 type Failure struct {
-	Links     []int    // indices in [Network.Links]
+	Links     []int    // indices in [Network.Links], or of links of a platform
 	At, Until dag.Time // Until 0: permanent
 	Rate      int64    // remaining rate of each link in bit/s; 0: none
 }

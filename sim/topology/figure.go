@@ -72,7 +72,7 @@ func NewFigure(n *Network, traffic []Traffic) *Figure {
 		"back_use"}}
 	for l, link := range n.Links {
 		f.Drawn.Begin()
-		f.Drawn.Text(n.Name(link.A) + "-" + n.Name(link.B))
+		f.Drawn.Text(n.LinkName(l))
 		f.Drawn.Uint(uint64(link.A))
 		f.Drawn.Uint(uint64(link.B))
 		f.Drawn.Int(link.Rate)

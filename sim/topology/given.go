@@ -22,14 +22,18 @@ func IsPlatform(text string) bool { return strings.EqualFold(filepath.Ext(text),
 
 // Param declares the parameter for the specification or file of a network, or for a platform file of SimGrid.
 func Param(text *string) param.Param {
-	return param.String(text, "topology", "network: specification such as fattree:k=8,rate=200Gbps or "+
-		"leafspine:hosts=128,tor=16,spines=16, .topo file, link list or platform of SimGrid (.xml)").
-		Placeholder("network").Offer(Completions()...)
+	return ParamAbout(text, "network: specification such as fattree:k=8,rate=200Gbps or "+
+		"leafspine:hosts=128,tor=16,spines=16, .topo file, link list or platform of SimGrid (.xml)")
 }
 
-// Given is the routes of a network whose routes are given. Ends of its links are at one switch if a route connects
-// them, or if they are ends of both directions of a link. These directions are one link of the network if their rates
-// and latencies are equal. Other links have one port, 2*l.
+// ParamAbout is Param with a description, for backends with other networks.
+func ParamAbout(text *string, about string) param.Param {
+	return param.String(text, "topology", about).Placeholder("network").Offer(Completions()...)
+}
+
+// Given has explicit routes, one per pair of hosts, instead of shortest paths. Ends of links are at one switch if a
+// route connects them, or if they are ends of both directions of a link. These directions are one link of the network
+// if their rates and latencies are equal. Other links have one port, 2*l.
 type Given struct {
 	pairs   [][2]uint32          // source and destination, by number of the route
 	routes  [][]uint32           // ports, by number of the route
@@ -38,7 +42,7 @@ type Given struct {
 	names   []string             // by port; "": the port does not exist
 	virtual int                  // the first of the virtual links
 	fat     []bool               // by link
-	links   [][]int              // by link of the platform: those of the network, one at most
+	links   []int                // by link of the platform: that of the network; -1: none
 }
 
 // Pairs returns the source and the destination of each route.
@@ -69,7 +73,9 @@ func (g *Given) Exists(port int) bool { return g.names[port] != "" && !g.Virtual
 // Links returns the links of the network for those of the platform, without the ones that no route uses.
 func (g *Given) Links(links []int) (used []int) {
 	for _, l := range links {
-		used = append(used, g.links[l]...)
+		if link := g.links[l]; link >= 0 {
+			used = append(used, link)
+		}
 	}
 	slices.Sort(used)
 	return slices.Compact(used)
@@ -81,7 +87,7 @@ func (g *Given) Links(links []int) (used []int) {
 // before it, which would have to limit each message.
 func FromPlatform(p *platform.Platform, pairs, spare iter.Seq2[uint32, uint32]) (*Network, error) {
 	b := &givenBuilder{p: p, router: platform.NewRouter(p), used: make(map[uint32]*givenLink),
-		g: &Given{numbers: make(map[[2]uint32]uint32), links: make([][]int, len(p.Links))},
+		g: &Given{numbers: make(map[[2]uint32]uint32), links: slices.Repeat([]int{-1}, len(p.Links))},
 		n: &Network{Hosts: len(p.Hosts)}}
 	b.n.Given = b.g
 	for from, to := range pairs {
@@ -118,24 +124,25 @@ type givenBuilder struct {
 // givenLink is a link that routes use.
 type givenLink struct {
 	Link
-	tail, head  uint32    // ends, as in joins
-	first, last hostCount // hosts whose routes begin or end with it
-	middle      bool      // it has links before and behind it in a route
+	tail, head  uint32 // ends, as in joins
+	first, last single // hosts whose routes begin or end with it
+	middle      bool   // it has links before and behind it in a route
+	nic         bool   // it is the NIC of the host first
 	port        uint32
 }
 
-// hostCount is none, one or several hosts.
-type hostCount struct {
-	host  uint32 // the first
+// single is none, one or several values.
+type single struct {
+	value uint32 // the first
 	count int    // 2: several
 }
 
-func (h *hostCount) add(host uint32) {
+func (s *single) add(value uint32) {
 	switch {
-	case h.count == 0:
-		*h = hostCount{host, 1}
-	case h.host != host:
-		h.count = 2
+	case s.count == 0:
+		*s = single{value, 1}
+	case s.value != value:
+		s.count = 2
 	}
 }
 
@@ -235,23 +242,21 @@ func (b *givenBuilder) join(x, y uint32) {
 	b.joins[max(x, y)] = min(x, y)
 }
 
-// attach sets the NIC of each host: its first link, if that begins all its routes and no other use is made of it, or a
-// virtual link, whose number follows those of all links.
-func (b *givenBuilder) attach(order []uint32) ([]*givenLink, error) {
-	hosts := uint32(b.n.Hosts)
-	first := make([]hostCount, hosts) // links
+// attach selects the NIC of each host with routes: the first link of all its routes, if no other route uses that link,
+// or a virtual link. It returns the virtual links by host.
+func (b *givenBuilder) attach() ([]*givenLink, error) {
+	first := make([]single, b.n.Hosts) // links
 	for i, pair := range b.g.pairs {
 		first[pair[0]].add(b.g.routes[i][0])
 	}
-	virtual := make([]*givenLink, hosts)
-	own := make(map[*givenLink]bool)
+	virtual := make([]*givenLink, b.n.Hosts)
 	for host, f := range first {
 		if f.count == 0 {
 			continue
 		}
-		link := b.used[f.host]
-		if f.count == 1 && link.first.count == 1 && link.last.count == 0 && !link.middle && !b.p.Links[f.host].Fat {
-			own[link] = true
+		link := b.used[f.value]
+		if f.count == 1 && link.first.count == 1 && link.last.count == 0 && !link.middle && !b.p.Links[f.value].Fat {
+			link.nic = true
 			continue
 		}
 		virtual[host] = &givenLink{Link: Link{A: uint32(host)}, head: b.place()}
@@ -269,6 +274,12 @@ func (b *givenBuilder) attach(order []uint32) ([]*givenLink, error) {
 			return nil, fmt.Errorf("%s: links of %s: %w", b.p.File, b.p.Hosts[pair[0]], errFat(b.p.Links[l].Name))
 		}
 	}
+	return virtual, nil
+}
+
+// connect sets the nodes of all links: hosts, and a switch for each place. order has the links of the platform in
+// ascending order.
+func (b *givenBuilder) connect(order []uint32, virtual []*givenLink) {
 	for i, l := range order {
 		if b.isBack(order, i) {
 			b.join(b.used[l-1].head, b.used[l].tail)
@@ -279,16 +290,16 @@ func (b *givenBuilder) attach(order []uint32) ([]*givenLink, error) {
 	at := func(end uint32) uint32 {
 		root := b.root(end)
 		if _, known := switches[root]; !known {
-			switches[root] = hosts + uint32(len(switches))
+			switches[root] = uint32(b.n.Hosts + len(switches))
 		}
 		return switches[root]
 	}
 	for _, l := range order {
 		link := b.used[l]
-		if link.A = link.first.host; !own[link] {
+		if link.A = link.first.value; !link.nic {
 			link.A = at(link.tail)
 		}
-		if link.B = link.last.host; own[link] || link.last.count != 1 || link.first.count > 0 || link.middle ||
+		if link.B = link.last.value; link.nic || link.last.count != 1 || link.first.count > 0 || link.middle ||
 			b.p.Links[l].Fat {
 			link.B = at(link.head)
 		}
@@ -299,7 +310,6 @@ func (b *givenBuilder) attach(order []uint32) ([]*givenLink, error) {
 		}
 	}
 	b.n.Switches = max(1, len(switches))
-	return virtual, nil
 }
 
 // isBack reports whether a link is the other direction of the one before it.
@@ -311,10 +321,11 @@ func (b *givenBuilder) isBack(order []uint32, i int) bool {
 func (b *givenBuilder) build() error {
 	n, g := b.n, b.g
 	order := slices.Sorted(maps.Keys(b.used))
-	virtual, err := b.attach(order)
+	virtual, err := b.attach()
 	if err != nil {
 		return err
 	}
+	b.connect(order, virtual)
 	add := func(link *givenLink, name string, fat bool) {
 		link.port = uint32(2 * len(n.Links))
 		n.Links = append(n.Links, link.Link)
@@ -332,18 +343,18 @@ func (b *givenBuilder) build() error {
 			}
 		}
 		add(link, w.Name, w.Fat)
-		g.links[l] = []int{int(link.port / 2)}
+		g.links[l] = int(link.port / 2)
 	}
 	g.virtual = len(n.Links)
 	g.nics = make([]uint32, n.Hosts)
-	var spare *givenLink // of hosts without routes
+	var unused *givenLink // of hosts without routes
 	for host, nic := range virtual {
 		if nic == nil {
-			if spare == nil {
-				spare = &givenLink{Link: Link{A: uint32(host), B: uint32(n.Hosts), Rate: maxRate}}
-				add(spare, "unused", false)
+			if unused == nil {
+				unused = &givenLink{Link: Link{A: uint32(host), B: uint32(n.Hosts), Rate: maxRate}}
+				add(unused, "unused", false)
 			}
-			nic = spare
+			nic = unused
 		} else {
 			add(nic, b.p.Hosts[host], false)
 		}
@@ -353,8 +364,8 @@ func (b *givenBuilder) build() error {
 		for i, l := range links {
 			links[i] = b.used[l].port
 		}
-		if from := links[0]; n.portTail(from) < uint32(n.Hosts) {
-			g.nics[n.portTail(from)] = from
+		if from := n.tail(links[0]); from < uint32(n.Hosts) {
+			g.nics[from] = links[0]
 		}
 	}
 	n.Tier, n.SwitchLatency = make([]int8, n.Switches), make([]dag.Time, n.Switches)
@@ -365,16 +376,6 @@ func (b *givenBuilder) build() error {
 		return numbered("switch", int(node)-n.Hosts)
 	}
 	return nil
-}
-
-// portTail returns the node that sends over a port, and portHead the one at the other end.
-func (n *Network) portTail(port uint32) uint32 { return n.portHead(port ^ 1) }
-
-func (n *Network) portHead(port uint32) uint32 {
-	if port%2 == 0 {
-		return n.Links[port/2].B
-	}
-	return n.Links[port/2].A
 }
 
 // givenRoutes returns the routes of a network whose routes are given: the ports of hosts, without those that are down.

@@ -62,8 +62,8 @@ func (n *Network) RefuseGPUs() error {
 	if n.GPUs == nil {
 		return nil
 	}
-	return errors.New("GPUs with NVLink and NICs: expected hosts with one link; use the backend packet or flow, or " +
-		"another topology")
+	return errors.New("expected hosts with one link, found GPUs with several (NVLink and NICs); use the backend " +
+		"packet or flow, or another topology")
 }
 
 // nameGPUs sets the names of nodes: gpu3.nv0, gpu3.nic1, nvs0, asw2, psw1. Ports at NVSwitches are the first of a GPU;
@@ -154,10 +154,10 @@ func (g *GPUs) place(p *Placement, ranks int, seed int64, nodes []int32) ([]uint
 
 // Ends selects the hosts of both ends of messages. It is not safe for concurrent use.
 type Ends struct {
-	first []uint32 // by rank: first host
-	nics  int
-	gpus  *gpuEnds // nil unless the network is of GPUs
-	works func(from, to uint32) bool
+	first []uint32                   // by rank: first host
+	nics  []portPair                 // of ranks that are not on GPUs: each NIC with that of its number
+	gpus  *gpuEnds                   // nil unless the network is of GPUs
+	works func(from, to uint32) bool // nil: all
 }
 
 // gpuEnds selects the ports of GPUs.
@@ -170,17 +170,19 @@ type gpuEnds struct {
 	numbers []uint32 // by op: number of the send among those of its rank
 	classes []uint32 // by GPU: GPUs with NICs at the same switches have the same number
 	pairs   map[[2]uint32][]portPair
-	works   func(from, to uint32) bool // nil: all
 }
 
-// portPair is a port of the source and one of the destination, each counted from the first of its GPU.
+// portPair is a port of the source and one of the destination, each counted from the first of its GPU or rank.
 type portPair struct{ from, to uint32 }
 
 // NewEnds returns the selection for a program. first has the first hosts of ranks, each of which has the given number
 // of NICs; 0 NICs are one. routes is needed for networks of GPUs only. n may be nil for hosts without GPUs.
 func NewEnds(n *Network, routes *Routes, first []uint32, nics int, p *sim.Program) *Ends {
-	e := &Ends{first: first, nics: nics}
+	e := &Ends{first: first}
 	if n == nil || n.GPUs == nil {
+		for nic := range uint32(max(1, nics)) {
+			e.nics = append(e.nics, portPair{nic, nic})
+		}
 		return e
 	}
 	g := &gpuEnds{GPUs: n.GPUs, network: n, routes: routes, at: make([]uint32, len(first)), byNIC: p.NICs > 1,
@@ -212,9 +214,6 @@ func NewEnds(n *Network, routes *Routes, first []uint32, nics int, p *sim.Progra
 // there are others.
 func (e *Ends) SetWorks(works func(from, to uint32) bool) {
 	e.works = works
-	if e.gpus != nil {
-		e.gpus.works = works
-	}
 }
 
 // classify numbers the sets of switches at which the NICs of GPUs are.
@@ -245,23 +244,26 @@ func (g *gpuEnds) classify() {
 // number or, if the trace has none, in round robin.
 func (e *Ends) Of(send *sim.Op, m uint32) (from, to uint32) {
 	if e.gpus != nil {
-		return e.gpus.choosePorts(send, m)
+		return e.choosePorts(send, m)
 	}
-	from, to = Endpoints(e.first, e.nics, send)
-	if e.works == nil || e.nics < 2 || e.works(from, to) {
-		return from, to
-	}
-	for k := 1; k < e.nics; k++ {
-		nic := uint32((int(send.NIC) + k) % e.nics)
-		if a, b := e.first[send.Rank]+nic, e.first[send.Peer]+nic; e.works(a, b) {
-			return a, b
-		}
-	}
-	return from, to
+	first, last := e.first[send.Rank], e.first[send.Peer]
+	pair, _ := e.choose(e.nics, uint32(send.NIC), first, last)
+	return first + pair.from, last + pair.to
 }
 
-// Spare returns the pairs of hosts that Of may select for the messages of a program instead of those of their NICs.
-// The network has no GPUs.
+// Messages returns the source and destination hosts of the messages of a program, as Of selects them.
+func (e *Ends) Messages(p *sim.Program) iter.Seq2[uint32, uint32] {
+	return func(yield func(from, to uint32) bool) {
+		for i := range p.Ops {
+			if op := &p.Ops[i]; op.Flags&sim.IsColl == sim.IsSend && !yield(e.Of(op, uint32(i))) {
+				return
+			}
+		}
+	}
+}
+
+// Spare returns the pairs of hosts that Of may select for the messages of a program if links fail. The network has no
+// GPUs.
 func (e *Ends) Spare(p *sim.Program) iter.Seq2[uint32, uint32] {
 	return func(yield func(from, to uint32) bool) {
 		for i := range p.Ops {
@@ -269,8 +271,8 @@ func (e *Ends) Spare(p *sim.Program) iter.Seq2[uint32, uint32] {
 			if send.Flags&sim.IsColl != sim.IsSend {
 				continue
 			}
-			for k := range e.nics {
-				if !yield(e.first[send.Rank]+uint32(k), e.first[send.Peer]+uint32(k)) {
+			for _, nic := range e.nics {
+				if !yield(e.first[send.Rank]+nic.from, e.first[send.Peer]+nic.to) {
 					return
 				}
 			}
@@ -278,8 +280,9 @@ func (e *Ends) Spare(p *sim.Program) iter.Seq2[uint32, uint32] {
 	}
 }
 
-// choosePorts returns the ports of a message.
-func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
+// choosePorts returns the ports of a message between GPUs.
+func (e *Ends) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
+	g := e.gpus
 	a, b := g.at[send.Rank], g.at[send.Peer]
 	first, last := g.First[a], g.First[b]
 	if a == b {
@@ -290,7 +293,7 @@ func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
 		number = g.numbers[m]
 	}
 	links := g.nvlinks(a, b)
-	direct, works := g.choose(links, number, first, last)
+	direct, works := e.choose(links, number, first, last)
 	if works {
 		return first + direct.from, last + direct.to
 	}
@@ -300,7 +303,7 @@ func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
 		pairs = g.shortest(a, b)
 		g.pairs[key] = pairs
 	}
-	pair, works := g.choose(pairs, number, first, last)
+	pair, works := e.choose(pairs, number, first, last)
 	if len(links) > 0 && !works { // all have failed
 		pair = direct
 	}
@@ -309,14 +312,14 @@ func (g *gpuEnds) choosePorts(send *sim.Op, m uint32) (from, to uint32) {
 
 // choose returns the pair with the given number, modulo the number of pairs, or the next that works. If none works, it
 // returns false and the former; without pairs, the first ports.
-func (g *gpuEnds) choose(pairs []portPair, number, first, last uint32) (portPair, bool) {
+func (e *Ends) choose(pairs []portPair, number, first, last uint32) (portPair, bool) {
 	if len(pairs) == 0 {
 		return portPair{}, false
 	}
 	n := uint32(len(pairs))
 	for k := range n {
 		pair := pairs[(number+k)%n]
-		if g.works == nil || g.works(first+pair.from, last+pair.to) {
+		if e.works == nil || e.works(first+pair.from, last+pair.to) {
 			return pair, true
 		}
 	}
@@ -384,7 +387,7 @@ func (g *gpuEnds) hops(sw, edge uint32) (links int, ok bool) {
 		if len(ports) == 0 {
 			return 0, false
 		}
-		sw = g.network.portHead(ports[0]) - uint32(g.network.Hosts)
+		sw = g.network.Head(ports[0]) - uint32(g.network.Hosts)
 		links++
 	}
 	return links, true

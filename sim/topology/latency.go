@@ -82,9 +82,8 @@ func (l *Latencies) network(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if n.GPUs != nil {
-		return fmt.Errorf("%s: expected a network whose hosts have one port, found GPUs with several; use --backend "+
-			"packet or flow", shorten(text))
+	if err := n.RefuseGPUs(); err != nil {
+		return fmt.Errorf("%s: %w", shorten(text), err)
 	}
 	routes, err := NewRoutes(ctx, n, nil)
 	if err != nil {
@@ -111,21 +110,15 @@ func (n *Network) pathLatency(r *Routes, from, to uint32) (t dag.Time, ok bool) 
 	if from == to {
 		return 0, true
 	}
-	sw, edge, port := r.Edge(from), r.Edge(to), r.NIC(from)
-	for port != NoPort {
+	at := from
+	for port := range n.FirstPath(r, from, to) {
+		if at != from {
+			t += n.SwitchLatency[at-uint32(n.Hosts)]
+		}
 		t += n.Links[port/2].Latency
-		if sw == edge {
-			break
-		}
-		if port, _ = r.Choose(sw, edge, 0); port != NoPort {
-			t += n.SwitchLatency[sw]
-			sw = n.portHead(port) - uint32(n.Hosts)
-		}
+		at = n.Head(port)
 	}
-	if port == NoPort || r.HostPort(to) == NoPort {
-		return 0, false
-	}
-	return t + n.SwitchLatency[edge] + n.Links[r.HostPort(to)/2].Latency, true
+	return t, at == to
 }
 
 // Hosts returns the number of hosts.

@@ -10,7 +10,7 @@ import (
 // and for networks in which all hosts are at one switch, unless all messages stay on their hosts. messages are the
 // hosts of both ends of each message.
 func (n *Network) UnusedFabric(messages iter.Seq2[uint32, uint32]) string {
-	if n.Given != nil { // a link has no place
+	if n.Given != nil { // its links do not connect switches
 		return ""
 	}
 	edge, edges := make([]uint32, n.Hosts), make(map[uint32]bool)

@@ -37,7 +37,8 @@ type Link struct {
 }
 
 // Network is a network of hosts, switches and links. Nodes 0 to Hosts-1 are the hosts; switch s is node Hosts+s. Every
-// host has exactly one link, to its edge switch. In a network of GPUs, the hosts are the ports of GPUs.
+// host has exactly one link, to its edge switch, unless routes are given. In a network of GPUs, the hosts are the ports
+// of GPUs.
 type Network struct {
 	Hosts, Switches int
 	Links           []Link
@@ -73,6 +74,17 @@ func (n *Network) Ports() []Port {
 	}
 	return ports
 }
+
+// Head returns the node that receives over a port of [Network.Ports].
+func (n *Network) Head(port uint32) uint32 {
+	if port%2 == 0 {
+		return n.Links[port/2].B
+	}
+	return n.Links[port/2].A
+}
+
+// tail returns the node that sends over a port.
+func (n *Network) tail(port uint32) uint32 { return n.Head(port ^ 1) }
 
 // Validate returns an error if a field violates its description.
 func (n *Network) Validate() error {

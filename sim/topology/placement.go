@@ -33,6 +33,15 @@ var DefaultPlacement = Placement{text: "packed"}
 // NodePlacement places ranks on the hosts with the numbers of their nodes.
 var NodePlacement = Placement{text: "nodes", by: compose.Placement{Policy: compose.OwnNodes}}
 
+// OrNodes returns NodePlacement for ranks that share the NICs of their nodes, unless the caller chose the policy, and p
+// otherwise.
+func (p *Placement) OrNodes(shared, chosen bool) Placement {
+	if shared && !chosen {
+		return NodePlacement
+	}
+	return *p
+}
+
 // PlacementPolicies are the names of the policies; a stride follows "strided:".
 var PlacementPolicies = []string{"packed", "random", "strided:", "nodes"}
 

@@ -6,6 +6,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -122,6 +123,33 @@ func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
 	first := r.first[e.at-r.ports:][:e.count]
 	i := sort.Search(len(first), func(i int) bool { return first[i] > path }) - 1
 	return r.pool[int(e.at)+i], path - first[i]
+}
+
+// FirstPath returns the ports on the first of the shortest paths from one host to another over some routes of the
+// network, or on the given route. It ends before a missing link; it is complete if the head of its last port is the
+// destination or the route is given.
+func (n *Network) FirstPath(r *Routes, from, to uint32) iter.Seq[uint32] {
+	if n.Given != nil {
+		number, ok := n.Given.Number(from, to)
+		if !ok {
+			return func(func(uint32) bool) {}
+		}
+		return slices.Values(n.Given.Route(number))
+	}
+	return func(yield func(uint32) bool) {
+		edge := r.Edge(to)
+		for port := r.NIC(from); port != NoPort && yield(port); {
+			at := n.Head(port)
+			if at == to {
+				return
+			}
+			if sw := at - uint32(n.Hosts); sw == edge {
+				port = r.HostPort(to)
+			} else {
+				port, _ = r.Choose(sw, edge, 0)
+			}
+		}
+	}
 }
 
 // Edge returns the number of the host's edge switch.
