@@ -82,14 +82,16 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 }
 
 // grain returns the grain of the event queue. The near buckets cover a typical calc and a typical message, and a bucket
-// has a few events if each rank has a few in that time. Both were found by measurement.
+// has a few events if each rank has a few in that time. Ranks that wait for each other have their events at almost the
+// same time, so a bucket is not longer than the delay of a short message either. All were found by measurement.
 func grain(p *sim.Program, n nanoseconds) uint {
 	const nearBuckets, perRank = 6000, 2
 	sends := float64(max(1, p.Sends))
 	calcs := max(1, float64(p.NumOps())-2*sends)
 	typical := float64(p.CalcTime)/calcs + float64(n.L) + 2*float64(n.o) + float64(n.g) +
 		float64(p.SendBytes)/sends*float64(n.G)
-	bucket := typical / float64(min(nearBuckets, max(1, p.Ranks()/perRank)))
+	buckets := max(1, float64(p.Ranks()/perRank), typical/float64(max(1, n.o+n.L)))
+	bucket := typical / min(nearBuckets, buckets)
 	return uint(min(bits.Len64(uint64(min(bucket, math.MaxUint32))), mostGrain))
 }
 
