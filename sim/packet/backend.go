@@ -112,6 +112,10 @@ func (b *backend) Check(env *sim.Env) (err error) {
 		}
 		b.failures = append(b.failures, failure)
 	}
+	if b.platform != nil && env.IsGiven("entropy") {
+		return param.Errorf("entropy", "expected a network with several paths, found a platform of SimGrid, whose "+
+			"file has one route between two hosts; remove --entropy, or use another --topology")
+	}
 	if b.pathsFile != "" {
 		if b.platform != nil {
 			return param.Errorf("paths", "expected a network with several paths, found a platform of SimGrid, whose "+

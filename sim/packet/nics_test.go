@@ -70,6 +70,27 @@ func TestNICsOfFlow(t *testing.T) {
 	}
 }
 
+// TestEntropyOfPlatforms expects an error for entropy values, which select among paths, on a platform, whose routes are
+// given.
+func TestEntropyOfPlatforms(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	if err := os.WriteFile(file, []byte(`<platform version="4.1"><cluster id="c" prefix="c" suffix="" radical="0-3" `+
+		`speed="1Gf" bw="1GBps" lat="1us"/></platform>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ set, want string }{
+		{"topology=" + file, ""},
+		{"topology=star:hosts=4 entropy=7", ""},
+		{"topology=" + file + " entropy=128", "entropy: expected a network with several paths, found a platform"},
+		{"topology=" + file + " balance=spray entropy=7", "remove --entropy"},
+	} {
+		_, err := backends.Run(mixed(1, 4, 4, 20_000), "packet", backends.Set(strings.Fields(test.set)...))
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, expected %q", test.set, err, test.want)
+		}
+	}
+}
+
 // hosts returns the hosts and bytes of the messages of a run in ascending order; nil if messages did not arrive.
 func hosts(t *testing.T, backend string, set []string, trace *dag.Trace) (list []string) {
 	t.Helper()
