@@ -54,12 +54,8 @@ func Economize() (stop func()) {
 func tune() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	limit := int64(frugalMemory)
-	if sample[0].Value.Kind() == metrics.KindUint64 {
-		live := int64(sample[0].Value.Uint64())
-		limit = max(limit, live+live/8+runtimeMemory)
-	}
-	debug.SetMemoryLimit(min(limit, economy.limit))
+	live := bytesOf(sample[0])
+	debug.SetMemoryLimit(min(max(frugalMemory, live+live/8+runtimeMemory), economy.limit))
 }
 
 // tuneAfterCollection calls tune after each collection while Economize is in effect.

@@ -101,9 +101,12 @@ func (w *watch) read() {
 	metrics.Read(w.samples[:])
 }
 
-func (w *watch) value(i int) int64 {
-	if w.samples[i].Value.Kind() != metrics.KindUint64 {
+func (w *watch) value(i int) int64 { return bytesOf(w.samples[i]) }
+
+// bytesOf returns the value of a metric in bytes, 0 if the runtime does not have it.
+func bytesOf(s metrics.Sample) int64 {
+	if s.Value.Kind() != metrics.KindUint64 {
 		return 0
 	}
-	return int64(min(w.samples[i].Value.Uint64(), math.MaxInt64))
+	return int64(min(s.Value.Uint64(), math.MaxInt64))
 }

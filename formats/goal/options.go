@@ -103,29 +103,23 @@ func withClock(s dag.Source, binary bool) (*clock.Clock, error) {
 	return c, err
 }
 
-// restoreReleases replaces the clocks of the ranks by release times. marked returns the stream that the file marks as
-// the clock of a rank.
-func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked func(rank int) (stream int32, ok bool)) error {
+// restoreReleases replaces the clocks of the ranks by release times. marked are the streams that the file marks as the
+// clocks of the ranks; nil: it marks none.
+func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked []int32) error {
 	own := format.Own(o.Own, func() *Options { return new(Options) })
-	all := own.Stream
-	if own.Clock == ClockNone {
-		return nil
-	}
+	all := int32(unmarked)
 	if own.Clock == ClockAuto {
-		var found bool
-		if all, found = clock.Find(ranks); !found {
-			return nil
+		if stream, found := clock.Find(ranks); found {
+			all = stream
 		}
+		marked = nil
 	}
 	for rank, r := range ranks {
-		stream, ok := all, own.Clock != ClockMarked
-		if !ok && marked != nil {
-			stream, ok = marked(rank)
+		mark := all
+		if marked != nil {
+			mark = marked[rank]
 		}
-		if !ok {
-			continue
-		}
-		restored, err := own.restoreReleases(rank, r, stream)
+		restored, err := own.restored(rank, r, mark)
 		if err != nil {
 			return err
 		}
@@ -134,9 +128,20 @@ func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked func(rank i
 	return nil
 }
 
-// restoreReleases replaces the clock of a rank, the calcs of the stream, by release times. A stream that is no clock
-// stays, or is an error if the options name it.
-func (o *Options) restoreReleases(rank int, r *dag.Rank, stream int32) (*dag.Rank, error) {
+// restored returns a rank with release times in place of its clock, the calcs of a stream. marked is the stream that
+// the file marks or that looks like a clock, or unmarked. A stream that is no clock stays, or is an error if the options
+// name it.
+func (o *Options) restored(rank int, r *dag.Rank, marked int32) (*dag.Rank, error) {
+	stream := marked
+	switch o.Clock {
+	case ClockNone:
+		return r, nil
+	case ClockStream:
+		stream = o.Stream
+	}
+	if stream == unmarked {
+		return r, nil
+	}
 	ops := clock.On(r, stream)
 	restored, found := clock.Remove(r, ops)
 	switch {

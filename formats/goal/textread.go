@@ -27,23 +27,16 @@ func readText(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) 
 		return nil, err
 	}
 	var ranks []*dag.Rank
-	clocks := make(map[int]int32) // by rank: stream of the marked clock
+	var marks []int32 // of the ranks
 	r := newTextReader(in.Name, o)
 	r.take = func(rank *dag.Rank, marked int32) error {
-		if marked != unmarked {
-			clocks[len(ranks)] = marked
-		}
-		ranks = append(ranks, rank.Keep())
+		ranks, marks = append(ranks, rank.Keep()), append(marks, marked)
 		return nil
 	}
 	if err := r.read(in.Reader); err != nil {
 		return nil, err
 	}
-	err = restoreReleases(ranks, o, func(rank int) (int32, bool) {
-		stream, ok := clocks[rank]
-		return stream, ok
-	})
-	if err != nil {
+	if err := restoreReleases(ranks, o, marks); err != nil {
 		return nil, format.InFile(in.Name, err)
 	}
 	return newTrace(ranks), nil

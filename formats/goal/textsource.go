@@ -4,6 +4,7 @@
 package goal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -112,12 +113,9 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 		if t.ends == nil { // the number of ranks is known at the end of the first block
 			t.ends = dag.NewMessageEnds(int(r.numRanks))
 		}
-		rank, err := t.restored(r.rank, block, marked)
-		if err != nil && invalid == nil {
-			invalid = err
-		}
+		rank, err := t.own.restored(r.rank, block, marked)
 		if err != nil {
-			rank = block
+			rank, invalid = block, cmp.Or(invalid, err)
 		}
 		t.ends.Add(r.rank, rank)
 		for _, kind := range rank.Kind {
@@ -160,21 +158,6 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 	return h, nil
 }
 
-// restored returns the rank with release times in place of its clock.
-func (t *textSource) restored(rank int, r *dag.Rank, marked int32) (*dag.Rank, error) {
-	stream := marked
-	switch t.own.Clock {
-	case ClockNone:
-		return r, nil
-	case ClockStream:
-		stream = t.own.Stream
-	}
-	if stream == unmarked {
-		return r, nil
-	}
-	return t.own.restoreReleases(rank, r, stream)
-}
-
 // Disagreement returns [dag.Disagreement] of the trace. It reads the text again if its receives have wildcards, or if
 // there is a disagreement.
 func (t *textSource) Disagreement() (string, error) {
@@ -215,7 +198,7 @@ type batchReader struct {
 }
 
 func (r *batchReader) take(rank *dag.Rank, marked int32) error {
-	restored, err := r.source.restored(r.text.rank, rank, marked)
+	restored, err := r.source.own.restored(r.text.rank, rank, marked)
 	if err != nil {
 		return err
 	}

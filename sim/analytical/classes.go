@@ -101,7 +101,8 @@ func (p *Program) runByClass(o *Options) (*Result, error) {
 			o.Progress(ops)
 		}
 	}
-	if counted.Timeline = nil; o.Timeline != nil {
+	counted.Timeline = nil
+	if o.Timeline != nil {
 		if _, err := p.layout(); err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func Copy(ctx context.Context, in *format.Input, pattern, magic string, named bo
 	}
 	f := &File{File: file, linked: true}
 	if !named {
-		f.unlink()
+		f.linked = os.Remove(file.Name()) != nil
 	}
 	limit := memory.Limit(ctx)
 	content := io.MultiReader(bytes.NewReader(head), in.Reader)
@@ -61,13 +61,6 @@ func Copy(ctx context.Context, in *format.Input, pattern, magic string, named bo
 		return nil, fail(err)
 	}
 	return f, nil
-}
-
-// unlink removes the name of the file.
-func (f *File) unlink() {
-	if os.Remove(f.Name()) == nil {
-		f.linked = false
-	}
 }
 
 // Close closes and removes the file.
