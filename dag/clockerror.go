@@ -1,7 +1,7 @@
 package dag
 
-// ClockError is what the collectives of a trace tell about the clocks of its recorded times: no member of an allreduce
-// can leave it before the last one has entered.
+// ClockError bounds the errors of the clocks of a trace, by its collectives: no member of an allreduce can leave it
+// before the last one has entered.
 type ClockError struct {
 	AtLeast Time // two clocks differ by that much
 	AtMost  Time // no clock differs from that of the first rank by more; [Unmeasured]: unknown
@@ -13,6 +13,7 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 	type place struct{ comm, k int32 }
 	type entered struct {
 		members     int
+		whole       bool // all members of the communicator recorded it, and some waited for others
 		first, last Time // earliest end, latest start, of the members that wait for others and that others wait for
 		zero, left  Time // start and end of the first rank
 	}
@@ -45,8 +46,8 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 		if leaves {
 			e.first = min(e.first, end)
 		}
-		if enters && (e.last == Unmeasured || start > e.last) {
-			e.last = start
+		if enters {
+			e.last = max(e.last, start)
 		}
 		if rank == 0 {
 			e.zero, e.left = start, end
@@ -55,13 +56,15 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 	found := ClockError{AtMost: Unmeasured}
 	ok := false
 	for at, e := range instances {
-		if at.comm < 0 || int(at.comm) >= len(t.Comms) || e.members < 2 || e.members != t.Comms[at.comm].Size() ||
-			e.first == MaxTime || e.last == Unmeasured {
-			e.members = 0
-			continue
+		e.whole = at.comm >= 0 && int(at.comm) < len(t.Comms) && e.members > 1 &&
+			e.members == t.Comms[at.comm].Size() && e.first != MaxTime && e.last != Unmeasured
+		if e.whole {
+			ok = true
+			found.AtLeast = max(found.AtLeast, e.last-e.first)
 		}
-		ok = true
-		found.AtLeast = max(found.AtLeast, e.last-e.first)
+	}
+	if !ok {
+		return found, false
 	}
 	// The clock of a rank is ahead of that of the first one by at most ahead, and behind it by at most behind.
 	ahead, behind := make([]Time, len(t.Ranks)), make([]Time, len(t.Ranks))
@@ -69,7 +72,7 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 		ahead[i], behind[i] = MaxTime, MaxTime
 	}
 	each(func(rank int, e *entered, kind Subkind, _ bool, start, end Time) {
-		if leaves, enters := waits(kind, false); e.members > 0 && e.zero != Unmeasured && leaves && enters {
+		if leaves, enters := waits(kind, false); e.whole && e.zero != Unmeasured && leaves && enters {
 			ahead[rank] = min(ahead[rank], end-e.zero)
 			behind[rank] = min(behind[rank], e.left-start)
 		}
@@ -77,11 +80,11 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 	for rank := 1; rank < len(t.Ranks); rank++ {
 		if ahead[rank] == MaxTime || behind[rank] == MaxTime {
 			found.AtMost = Unmeasured
-			return found, ok
+			return found, true
 		}
 		found.AtMost = max(found.AtMost, ahead[rank], behind[rank])
 	}
-	return found, ok
+	return found, true
 }
 
 // waits returns whether a member cannot leave a collective before others have entered it, and whether others wait for
