@@ -5,6 +5,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
@@ -205,39 +206,33 @@ func (f *finding) merge(file string, g *finding) {
 // tracer measured, unless the collectives of the trace show that the clocks agree better without them. Time 0 is the
 // end of the first MPI_Init.
 func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
-	corrections := false
-	for _, r := range ranks {
-		corrections = corrections || r.began && r.shift != 0
-	}
-	if corrections {
-		plain, ok := shifts(ranks, false, nil)
-		if ok {
-			shift(ranks, plain, 1)
-			without, known := dag.ClockErrorOf(t)
-			shift(ranks, plain, -1)
-			corrected, ok := shifts(ranks, true, nil)
-			if ok && known {
-				shift(ranks, corrected, 1)
-				with, _ := dag.ClockErrorOf(t)
-				if with.AtLeast <= without.AtLeast {
-					return
-				}
-				shift(ranks, corrected, -1)
-				shift(ranks, plain, 1)
-				warn("the clock differences that the tracer measured are not used: with them, a member of a "+
-					"collective enters it %v after another one has left it, without them %v", with.AtLeast,
-					without.AtLeast)
-				return
-			}
-		}
-	}
-	all, ok := shifts(ranks, true, warn)
+	unshifted := make([]dag.Time, len(ranks))
+	corrected, ok := shifts(ranks, true, warn)
 	if !ok {
 		for i, r := range ranks {
-			all[i] = -r.first
+			corrected[i] = -r.first
 		}
 	}
-	shift(ranks, all, 1)
+	shift(ranks, unshifted, corrected)
+	if !ok || !slices.ContainsFunc(ranks, func(r *rankReader) bool { return r.began && r.shift != 0 }) {
+		return
+	}
+	with, known := dag.ClockErrorOf(t)
+	if !known || with.AtLeast == 0 {
+		return
+	}
+	plain, ok := shifts(ranks, false, nil)
+	if !ok {
+		return
+	}
+	shift(ranks, corrected, plain)
+	without, _ := dag.ClockErrorOf(t)
+	if with.AtLeast <= without.AtLeast {
+		shift(ranks, plain, corrected)
+		return
+	}
+	warn("the clock differences that the tracer measured are not used: with them, a member of a collective enters it "+
+		"%v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
 }
 
 // shifts returns the times to add to the measured times of each rank, with or without the clock differences. It returns
@@ -284,10 +279,10 @@ func shifts(ranks []*rankReader, corrected bool, warn func(string, ...any)) (all
 	return all, true
 }
 
-// shift adds times to the measured times of each rank, or subtracts them.
-func shift(ranks []*rankReader, by []dag.Time, sign dag.Time) {
+// shift moves the measured times of each rank from one shift to another.
+func shift(ranks []*rankReader, from, to []dag.Time) {
 	for i, r := range ranks {
-		r.shiftMeasured(sign * by[i])
+		r.shiftMeasured(to[i] - from[i])
 	}
 }
 
