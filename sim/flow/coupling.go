@@ -235,12 +235,12 @@ func (c *coupling) advance(a *sim.Actor) {
 		switch idle := c.running == 0 && len(c.waiting) == 0; {
 		case !idle && c.nextChange() < next:
 			next = c.nextChange()
-		case len(c.fluid.queue) == 0:
+		case c.fluid.queue.empty():
 			return
 		}
 		switch {
 		case next > math.MaxInt64:
-			m := c.active[c.fluid.queue[0]].message
+			m := c.active[c.fluid.queue.first().number].message
 			a.Schedule(c.program.Ops[m].Rank, next, sendEnded, m) // ends the run with an error
 			return
 		case next >= a.Until():

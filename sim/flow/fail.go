@@ -166,8 +166,9 @@ func (s *fluid) advance(t float64) { s.now = max(s.now, t) }
 func (s *fluid) resize(i uint32, capacity float64) {
 	l := &s.links[i]
 	l.capacity = capacity
+	s.loads[i].most = l.load().most
 	if len(l.users) > 0 {
-		s.push(i, 0)
+		s.pending.lower(i, 0)
 	}
 }
 
@@ -182,20 +183,17 @@ func (s *fluid) freeze(f uint32) {
 // redirect gives a frozen flow another path; nil: none. A flow in its latency phase keeps the end of that phase.
 func (s *fluid) redirect(f uint32, d *demand) {
 	x := &s.flows[f]
-	waiting := x.place < 0
+	waiting := x.active || !s.queue.has(f)
 	if x.active {
 		s.leave(f)
-		if x.place >= 0 {
-			s.queue.remove(s.flows, int(x.place))
-		}
-		waiting = true
+		s.queue.remove(f)
 	}
 	x.route, x.round = nil, 0
 	s.limits[f] = limit{by: noLink}
 	if d == nil {
 		return
 	}
-	x.route, x.penalty, x.inverse, x.bound = d.route, d.penalty, 1/d.penalty, d.route.bound
+	x.route, x.penalty, x.inverse, x.most = d.route, d.penalty, 1/d.penalty, d.route.bound*d.penalty
 	if waiting {
 		s.enter(f)
 	}

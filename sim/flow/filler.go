@@ -18,7 +18,7 @@ type filler struct {
 // refill computes the levels of all flows: it raises the level of the flows without one from link to link, from the
 // lowest on, as SimGrid does.
 func (s *fluid) refill() {
-	s.clearPending()
+	s.pending.clear()
 	r := &s.rest
 	if r.rest == nil {
 		n := len(s.links)
@@ -34,7 +34,7 @@ func (s *fluid) refill() {
 	for i := range s.links {
 		l := &s.links[i]
 		s.levels[i] = math.Inf(1)
-		if l.stale, l.used = 0, 0; len(l.users) == 0 {
+		if s.loads[i].used, s.loads[i].stale = 0, 0; len(l.users) == 0 {
 			continue
 		}
 		r.open[i] = int32(len(l.users))
@@ -43,23 +43,25 @@ func (s *fluid) refill() {
 		} else {
 			s.sum(uint32(i))
 		}
-		s.push(uint32(i), s.height(uint32(i)))
+		s.pending.set(uint32(i), s.height(uint32(i)))
 	}
-	for len(s.pending) > 0 {
+	for !s.pending.empty() {
 		// Flows that other links or their bounds limit leave more to the others.
-		switch i := s.pop(); {
+		i := s.pending.first().number
+		s.pending.remove(i)
+		switch {
 		case r.open[i] == 0:
 		case s.first(i) && (s.links[i].fat || s.sum(i) && s.first(i)):
 			s.saturate(i)
 		default:
-			s.push(i, s.height(i))
+			s.pending.set(i, s.height(i))
 		}
 	}
 }
 
 // first reports whether a link has the lowest level of those that are not full.
 func (s *fluid) first(i uint32) bool {
-	return len(s.pending) == 0 || s.height(i) <= s.links[s.pending[0]].pending
+	return s.pending.empty() || s.height(i) <= s.pending.first().key()
 }
 
 // sum sums the use of a link. It returns true.
@@ -78,14 +80,6 @@ func (s *fluid) sum(i uint32) bool {
 
 // isOpen is the link that limits flows without a level.
 const isOpen = noLink - 1
-
-// clearPending removes all pending links.
-func (s *fluid) clearPending() {
-	for _, i := range s.pending {
-		s.links[i].place = 0
-	}
-	s.pending = s.pending[:0]
-}
 
 // sort prepares a link that limits each flow.
 func (r *filler) sort(i uint32, l *link) {
@@ -120,9 +114,9 @@ const cancelled = 1e-3
 func (s *fluid) saturate(i uint32) {
 	l, level, lower := &s.links[i], s.height(i), false
 	for _, u := range l.users {
-		if x := &s.flows[u.flow]; s.limits[u.flow].by == isOpen && x.bound*x.penalty < level {
+		if x := &s.flows[u.flow]; s.limits[u.flow].by == isOpen && x.most < level {
 			lower = true
-			s.fix(u.flow, limit{x.bound * x.penalty, noLink})
+			s.fix(u.flow, limit{x.most, noLink})
 		}
 	}
 	switch {
@@ -134,7 +128,7 @@ func (s *fluid) saturate(i uint32) {
 			}
 		}
 	case s.rest.open[i] > 0:
-		s.push(i, s.height(i))
+		s.pending.set(i, s.height(i))
 	}
 }
 
@@ -144,7 +138,7 @@ func (s *fluid) fix(f uint32, to limit) {
 	s.limits[f] = to
 	for hop, i := range x.route.links {
 		ratio := x.route.weights[hop] * x.inverse
-		s.links[i].used += ratio * to.level
+		s.loads[i].used += ratio * to.level
 		r.rest[i] -= ratio * to.level
 		r.ratio[i] -= ratio
 		r.open[i]--

@@ -33,21 +33,23 @@ type fluid struct {
 	flows  []stream
 	free   []uint32     // unused entries of flows
 	unused [][][]uint32 // memory of stream.at, by length
-	queue  eventHeap
+	queue  minHeap      // flows by the time at which their latency phase or they end
 	now    float64
 
 	// levels has the level of each link: that of its flows which nothing else limits, in bytes. It is infinite for
 	// links that are not full.
 	levels []float64
+	loads  []load
 	limits []limit // by flow
 
-	pending pendingHeap // links whose level has to be computed
-	round   uint32      // of changes at one time
-	changed []uint32    // flows whose level may have changed in this round
-	hops    int         // of active flows
-	work    int         // users visited in this round
-	others  []other     // levels of the users of a link
-	filling []other     // those that fill does not know to be lower than the level
+	pending minHeap  // links whose level has to be computed, by the lowest level of a change that it does not follow yet
+	round   uint32   // of changes at one time
+	changed []uint32 // flows whose level may have changed in this round
+	hops    int      // of active flows
+	work    int      // users visited in this round
+	own     []uint32 // flows that a link limits
+	others  []other  // levels of the users of a link
+	filling []other  // those that fill does not know to be lower than the level
 	rest    filler
 }
 
@@ -69,11 +71,23 @@ type link struct {
 	fat      bool    // limits each flow, not their sum
 	merged   int32   // number of ports beyond the first
 
-	users   []user  // active flows
-	used    float64 // sum of ratio and level of its users, unless the link is full
-	stale   uint32  // changes of used since it was last summed
-	pending float64 // lowest level of a change that its level does not follow yet
-	place   int32   // in pending, from 1; 0: not there
+	users []user // active flows
+}
+
+// load is the use of a link, unless it is full. It is apart from the link because most changes of flows need nothing
+// else of most links.
+type load struct {
+	used  float64 // sum of the products of ratio and level of its users
+	most  float64 // largest use of a link that is certainly not full; none if the link limits each flow
+	stale uint32  // changes of used since it was last summed
+}
+
+// load returns the load of a link without users.
+func (l *link) load() load {
+	if l.fat {
+		return load{most: math.Inf(-1)}
+	}
+	return load{most: l.capacity * (1 - slack)}
 }
 
 // ports returns the number of ports.
@@ -89,21 +103,19 @@ type user struct {
 // stream is a flow.
 type stream struct {
 	route   *route
-	at      []uint32 // by hop: index in the users of the link
+	links   []uint32
+	most    float64 // largest level
+	inverse float64 // 1/penalty
+	before  float64 // level at the beginning of the round in which its level changed last
+	round   uint32  // that round
+	active  bool
+
 	penalty float64  // seconds
-	inverse float64  // 1/penalty
-	bound   float64  // largest share in bytes per second
 	factor  float64  // rate per share
-
-	left    float64 // bytes at changed
-	changed float64 // time
-	share   float64 // bytes per second
-	event   float64 // time at which its latency phase or the flow ends
-	place   int32   // in the queue; -1: none
-
-	active bool
-	round  uint32  // in which its level changed last
-	before float64 // level at the beginning of that round
+	left    float64  // bytes at changed
+	changed float64  // time
+	share   float64  // bytes per second
+	at      []uint32 // by hop: index in the users of the link
 }
 
 // noLink is the number of no link.
@@ -126,9 +138,9 @@ const grain = 1e-4
 const restale = 1024
 
 func newFluid(links []link) *fluid {
-	s := &fluid{links: links, levels: make([]float64, len(links)), round: 1}
-	for i := range s.levels {
-		s.levels[i] = math.Inf(1)
+	s := &fluid{links: links, levels: make([]float64, len(links)), loads: make([]load, len(links)), round: 1}
+	for i := range links {
+		s.levels[i], s.loads[i] = math.Inf(1), links[i].load()
 	}
 	return s
 }
@@ -145,19 +157,19 @@ func (s *fluid) add(at, bytes float64, d *demand) uint32 {
 	}
 	s.limits[f] = limit{by: noLink}
 	x := &s.flows[f]
-	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, bound: d.route.bound, factor: d.factor,
-		left: bytes, changed: at, place: -1, event: at + d.latency}
-	s.queue.push(s.flows, f)
+	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, most: d.route.bound * d.penalty,
+		factor: d.factor, left: bytes, changed: at}
+	s.queue.set(f, at+d.latency)
 	return f
 }
 
 // next returns the time of the next event, or infinity.
 func (s *fluid) next() float64 {
 	s.settle()
-	if len(s.queue) == 0 {
+	if s.queue.empty() {
 		return math.Inf(1)
 	}
-	return s.flows[s.queue[0]].event
+	return s.queue.first().key()
 }
 
 // step handles the events of the next time and appends the flows that end to ended. The caller releases their numbers.
@@ -165,9 +177,9 @@ func (s *fluid) step(ended []uint32) []uint32 {
 	t := s.next()
 	s.now = max(s.now, t)
 	until := t + max(grain, t*together)
-	for len(s.queue) > 0 && s.flows[s.queue[0]].event <= until {
-		f := s.queue[0]
-		s.queue.remove(s.flows, 0)
+	for !s.queue.empty() && s.queue.first().key() <= until {
+		f := s.queue.first().number
+		s.queue.remove(f)
 		x := &s.flows[f]
 		switch {
 		case x.active:
@@ -192,6 +204,7 @@ func (s *fluid) release(f uint32) {
 func (s *fluid) enter(f uint32) {
 	x := &s.flows[f]
 	x.active, x.share, x.changed = true, 0, s.now
+	x.links = x.route.links
 	x.at = s.allocate(len(x.route.links))
 	s.hops += len(x.at)
 	for hop, i := range x.route.links {
@@ -215,10 +228,13 @@ func (s *fluid) leave(f uint32) {
 		l.users[at] = moved
 		s.flows[moved.flow].at[moved.hop] = at
 		l.users = l.users[:last]
-		if math.IsInf(s.levels[i], 1) {
+		switch {
+		case !math.IsInf(s.levels[i], 1):
+			s.pending.lower(i, level)
+		case last == 0:
+			s.loads[i].used, s.loads[i].stale = 0, 0
+		default:
 			s.use(i, -ratio*level)
-		} else {
-			s.push(i, level)
 		}
 	}
 	x.active = false
@@ -227,7 +243,7 @@ func (s *fluid) leave(f uint32) {
 
 // limit returns what limits a flow without one of its links.
 func (s *fluid) limit(x *stream, without uint32) limit {
-	least := limit{x.bound * x.penalty, noLink}
+	least := limit{x.most, noLink}
 	for _, i := range x.route.links {
 		if l := s.levels[i]; l < least.level && i != without {
 			least = limit{l, i}
@@ -251,15 +267,15 @@ func (s *fluid) move(f uint32, to limit, by uint32) {
 	from := s.limits[f].level
 	s.limits[f] = to
 	change, least := (to.level-from)*x.inverse, min(from, to.level)
-	for hop, i := range x.route.links {
+	weights := x.route.weights[:len(x.links)]
+	for hop, i := range x.links {
 		switch {
 		case i == by:
 		case !math.IsInf(s.levels[i], 1): // its use is not needed until it is no longer full
-			s.push(i, least)
+			s.pending.lower(i, least)
 		default:
-			s.use(i, x.route.weights[hop]*change)
-			if l := &s.links[i]; l.fat || l.used > l.capacity*(1-slack) {
-				s.push(i, least)
+			if l := s.use(i, weights[hop]*change); l.used > l.most {
+				s.pending.lower(i, least)
 			}
 		}
 	}
@@ -284,30 +300,38 @@ func (s *fluid) recycle(at []uint32) {
 	s.unused[len(at)] = append(s.unused[len(at)], at)
 }
 
-// use changes the use of a link, and sums it anew from time to time so that rounding errors do not accumulate.
-func (s *fluid) use(i uint32, change float64) {
-	l := &s.links[i]
+// use changes the use of a link, and returns its load.
+func (s *fluid) use(i uint32, change float64) *load {
+	l := &s.loads[i]
 	l.used += change
-	if l.stale++; l.stale < restale && len(l.users) > 0 {
-		return
+	if l.stale++; l.stale >= restale {
+		s.sumUse(i)
 	}
+	return l
+}
+
+// sumUse sums the use of a link, so that rounding errors do not accumulate.
+func (s *fluid) sumUse(i uint32) {
+	l := &s.loads[i]
 	l.stale, l.used = 0, 0
-	for _, u := range l.users {
+	for _, u := range s.links[i].users {
 		l.used += u.ratio * s.limits[u.flow].level
 	}
 }
 
 // settle computes the levels that changes affect, and the events that follow.
 func (s *fluid) settle() {
-	if len(s.pending) == 0 && len(s.changed) == 0 {
+	if s.pending.empty() && len(s.changed) == 0 {
 		return
 	}
-	for most := fillWork * (s.hops + fillHops); len(s.pending) > 0; {
+	for most := fillWork * (s.hops + fillHops); !s.pending.empty(); {
 		if s.work > most {
 			s.refill()
 			break
 		}
-		s.update(s.pop())
+		i := s.pending.first().number
+		s.pending.remove(i)
+		s.update(i)
 	}
 	for _, f := range s.changed {
 		s.apply(f)
@@ -327,7 +351,7 @@ const (
 // update computes the level of a link.
 func (s *fluid) update(i uint32) {
 	l := &s.links[i]
-	if math.IsInf(s.levels[i], 1) && !l.fat && l.used <= l.capacity*(1-slack) {
+	if math.IsInf(s.levels[i], 1) && s.loads[i].used <= s.loads[i].most {
 		return
 	}
 	s.work += len(l.users)
@@ -357,7 +381,7 @@ func (s *fluid) update(i uint32) {
 		level = fill(l.capacity, s.filling)
 	}
 	if math.IsInf(level, 1) {
-		l.used, l.stale = sum, 0
+		s.loads[i].used, s.loads[i].stale = sum, 0
 	}
 	if same(level, old) {
 		return
@@ -388,14 +412,19 @@ func same(a, b float64) bool { return a == b || math.Abs(a-b) <= unchanged*min(a
 // the others leave. Otherwise, it returns false.
 func (s *fluid) shift(i uint32, l *link) bool {
 	old, rest, ratio, highest := s.levels[i], l.capacity, 0.0, 0.0
+	own := s.own[:0]
 	for _, u := range l.users {
 		if x := s.limits[u.flow]; x.by == i {
 			ratio += u.ratio
+			own = append(own, u.flow)
 		} else {
 			rest -= u.ratio * x.level
-			highest = max(highest, x.level)
+			if x.level > highest {
+				highest = x.level
+			}
 		}
 	}
+	s.own = own
 	if ratio == 0 || rest <= 0 {
 		return false
 	}
@@ -407,27 +436,25 @@ func (s *fluid) shift(i uint32, l *link) bool {
 		return false
 	}
 	if level > old { // another link or a bound may limit flows now
-		for _, u := range l.users {
-			if s.limits[u.flow].by == i && !s.allows(&s.flows[u.flow], level, i) {
+		for _, f := range own {
+			if !s.allows(&s.flows[f], level, i) {
 				return false
 			}
 		}
 	}
 	s.levels[i] = level
-	for _, u := range l.users {
-		if s.limits[u.flow].by == i {
-			s.move(u.flow, limit{level, i}, i)
-		}
+	for _, f := range own {
+		s.move(f, limit{level, i}, i)
 	}
 	return true
 }
 
 // allows reports whether nothing but one of its links limits a flow to less than a level.
 func (s *fluid) allows(x *stream, level float64, without uint32) bool {
-	if x.bound*x.penalty < level {
+	if x.most < level {
 		return false
 	}
-	for _, i := range x.route.links {
+	for _, i := range x.links {
 		if s.levels[i] < level && i != without {
 			return false
 		}
@@ -468,35 +495,5 @@ func (s *fluid) apply(f uint32) {
 	}
 	x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
 	x.changed, x.share = s.now, level/x.penalty
-	x.event = x.changed + x.left/(x.share*x.factor)*psPerSecond
-	s.queue.place(s.flows, f)
-}
-
-// push makes a link pending because of a change at a level.
-func (s *fluid) push(i uint32, level float64) {
-	l := &s.links[i]
-	switch {
-	case l.place == 0:
-		l.pending = level
-		s.pending = append(s.pending, i)
-		l.place = int32(len(s.pending))
-	case level >= l.pending:
-		return
-	default:
-		l.pending = level
-	}
-	s.pending.up(s.links, int(l.place)-1)
-}
-
-// pop removes the pending link with the lowest level.
-func (s *fluid) pop() uint32 {
-	i := s.pending[0]
-	s.links[i].place = 0
-	last := len(s.pending) - 1
-	s.pending[0] = s.pending[last]
-	s.pending = s.pending[:last]
-	if last > 0 {
-		s.pending.down(s.links, 0)
-	}
-	return i
+	s.queue.set(f, x.changed+x.left/(x.share*x.factor)*psPerSecond)
 }

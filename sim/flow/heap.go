@@ -1,126 +1,130 @@
 package flow
 
-// eventHeap is a heap of flows by the time of their event, then by number.
-type eventHeap []uint32
+import (
+	"math"
+	"math/bits"
+)
 
-func (h eventHeap) less(flows []stream, a, b uint32) bool {
-	x, y := flows[a].event, flows[b].event
-	return x < y || x == y && a < b
+// minHeap is a heap of numbers by their keys, then by number.
+type minHeap struct {
+	entries []entry
+	places  []int32 // by number: index in entries from 1; 0: not there
 }
 
-// push adds a flow.
-func (h *eventHeap) push(flows []stream, f uint32) {
-	flows[f].place = int32(len(*h))
-	*h = append(*h, f)
-	h.up(flows, len(*h)-1)
+// entry is a number with its key.
+type entry struct {
+	bits   uint64 // of the key, which is at least 0: they have the order of keys
+	number uint32
 }
 
-// place adds a flow, or moves it to its place after its time has changed.
-func (h *eventHeap) place(flows []stream, f uint32) {
-	i := int(flows[f].place)
-	if i < 0 {
-		h.push(flows, f)
+func (e entry) key() float64 { return math.Float64frombits(e.bits) }
+
+// before returns 1 if an entry precedes another one, or 0. Its borrows need no branches, which nothing predicts.
+func (e entry) before(o entry) int {
+	_, borrow := bits.Sub64(uint64(e.number), uint64(o.number), 0)
+	_, borrow = bits.Sub64(e.bits, o.bits, borrow)
+	return int(borrow)
+}
+
+func (h *minHeap) empty() bool { return len(h.entries) == 0 }
+
+// first returns the entry with the lowest key.
+func (h *minHeap) first() entry { return h.entries[0] }
+
+// has reports whether a number is in the heap.
+func (h *minHeap) has(number uint32) bool { return int(number) < len(h.places) && h.places[number] > 0 }
+
+// set adds a number, or changes its key.
+func (h *minHeap) set(number uint32, key float64) {
+	e := entry{math.Float64bits(key), number}
+	if !h.has(number) {
+		h.add(e)
 		return
 	}
-	h.down(flows, i)
-	h.up(flows, int(flows[f].place))
+	i := int(h.places[number]) - 1
+	if e.before(h.entries[i]) > 0 {
+		h.up(e, i)
+	} else {
+		h.down(e, i)
+	}
 }
 
-// remove removes the flow at index i.
-func (h *eventHeap) remove(flows []stream, i int) {
-	all := *h
-	flows[all[i]].place = -1
-	last := len(all) - 1
-	moved := all[last]
-	*h = all[:last]
-	if i == last {
+// lower adds a number, or lowers its key to at most the given one.
+func (h *minHeap) lower(number uint32, key float64) {
+	e := entry{math.Float64bits(key), number}
+	if !h.has(number) {
+		h.add(e)
+	} else if i := int(h.places[number]) - 1; e.bits < h.entries[i].bits {
+		h.up(e, i)
+	}
+}
+
+func (h *minHeap) add(e entry) {
+	for len(h.places) <= int(e.number) {
+		h.places = append(h.places, 0)
+	}
+	h.entries = append(h.entries, e)
+	h.up(e, len(h.entries)-1)
+}
+
+// remove removes a number. It does nothing if the number is not there.
+func (h *minHeap) remove(number uint32) {
+	if !h.has(number) {
 		return
 	}
-	(*h)[i] = moved
-	flows[moved].place = int32(i)
-	h.place(flows, moved)
+	i, last := int(h.places[number])-1, len(h.entries)-1
+	h.places[number] = 0
+	moved := h.entries[last]
+	h.entries = h.entries[:last]
+	switch {
+	case i == last:
+	case i > 0 && moved.before(h.entries[(i-1)/4]) > 0:
+		h.up(moved, i)
+	default:
+		h.down(moved, i)
+	}
 }
 
-func (h eventHeap) up(flows []stream, i int) {
-	f := h[i]
+// clear removes all numbers.
+func (h *minHeap) clear() {
+	for _, e := range h.entries {
+		h.places[e.number] = 0
+	}
+	h.entries = h.entries[:0]
+}
+
+// up places an entry at an index, or above it.
+func (h *minHeap) up(e entry, i int) {
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !h.less(flows, f, h[parent]) {
+		if e.before(h.entries[parent]) == 0 {
 			break
 		}
-		h[i] = h[parent]
-		flows[h[i]].place = int32(i)
+		h.put(i, h.entries[parent])
 		i = parent
 	}
-	h[i] = f
-	flows[f].place = int32(i)
+	h.put(i, e)
 }
 
-func (h eventHeap) down(flows []stream, i int) {
-	f := h[i]
-	for {
-		child := 4*i + 1
-		if child >= len(h) {
+// down places an entry at an index, or below it.
+func (h *minHeap) down(e entry, i int) {
+	for 4*i+1 < len(h.entries) {
+		first := 4*i + 1
+		children := h.entries[first:min(first+4, len(h.entries))]
+		least := 0
+		for c := 1; c < len(children); c++ {
+			least += (c - least) * children[c].before(children[least])
+		}
+		if children[least].before(e) == 0 {
 			break
 		}
-		for c, end := child+1, min(child+4, len(h)); c < end; c++ {
-			if h.less(flows, h[c], h[child]) {
-				child = c
-			}
-		}
-		if !h.less(flows, h[child], f) {
-			break
-		}
-		h[i] = h[child]
-		flows[h[i]].place = int32(i)
-		i = child
+		h.put(i, children[least])
+		i = first + least
 	}
-	h[i] = f
-	flows[f].place = int32(i)
+	h.put(i, e)
 }
 
-// pendingHeap is a heap of links by their pending level, then by number.
-type pendingHeap []uint32
-
-func (h pendingHeap) less(links []link, a, b uint32) bool {
-	x, y := links[a].pending, links[b].pending
-	return x < y || x == y && a < b
-}
-
-func (h pendingHeap) up(links []link, i int) {
-	l := h[i]
-	for i > 0 {
-		parent := (i - 1) / 4
-		if !h.less(links, l, h[parent]) {
-			break
-		}
-		h[i] = h[parent]
-		links[h[i]].place = int32(i + 1)
-		i = parent
-	}
-	h[i] = l
-	links[l].place = int32(i + 1)
-}
-
-func (h pendingHeap) down(links []link, i int) {
-	l := h[i]
-	for {
-		child := 4*i + 1
-		if child >= len(h) {
-			break
-		}
-		for c, end := child+1, min(child+4, len(h)); c < end; c++ {
-			if h.less(links, h[c], h[child]) {
-				child = c
-			}
-		}
-		if !h.less(links, h[child], l) {
-			break
-		}
-		h[i] = h[child]
-		links[h[i]].place = int32(i + 1)
-		i = child
-	}
-	h[i] = l
-	links[l].place = int32(i + 1)
+func (h *minHeap) put(i int, e entry) {
+	h.entries[i] = e
+	h.places[e.number] = int32(i + 1)
 }
