@@ -49,6 +49,7 @@ func BenchmarkRandomFlows(b *testing.B) {
 				m = models[i].model
 			}
 		}
+		m.acks = simGridACKs
 		balance := balanceFixed
 		if name == "fair" {
 			balance = balanceSpray

@@ -108,6 +108,25 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestAcksOfNothing checks that acknowledgements which take nothing change nothing.
+func TestAcksOfNothing(t *testing.T) {
+	random := sim.NewRandom(1, 0, 0)
+	var messages []message
+	for range 2000 {
+		m := message{int(random.Below(16)), int(random.Below(15)), int64(1000 + random.Below(1_000_000)),
+			dag.Time(random.Below(100_000_000))}
+		if m.to >= m.from {
+			m.to++
+		}
+		messages = append(messages, m)
+	}
+	set := []string{"topology=fattree:k=4,rate=100Gbps,latency=1us", "flow-model=lv08", "balance=fixed"}
+	want := ends(t, traceOf(16, messages...), append(set, "cross-traffic=false")...)
+	if got := ends(t, traceOf(16, messages...), append(set, "ack-share=0")...); !slices.Equal(got, want) {
+		t.Errorf("the ends are %v, expected %v", got, want)
+	}
+}
+
 // TestRounding checks that an end is the first whole picosecond not before the exact time.
 func TestRounding(t *testing.T) {
 	for bytes := int64(1); bytes < 2000; bytes += 7 {

@@ -107,7 +107,7 @@ func (m *model) fill(r *route, links []link, there, back *path) {
 		r.bound = min(r.bound, l.capacity/h.part)
 		add(h.link, h.part)
 	}
-	if m.crossTraffic {
+	if m.crossTraffic && m.acks > 0 { // what takes nothing does not use the link
 		for _, h := range back.hops {
 			add(h.link, m.acks*h.part)
 		}
