@@ -41,6 +41,7 @@ type group struct {
 type exchange struct {
 	group
 	pairs    []pair
+	sent     []int    // messages of each pair, also if another group has the same pairs
 	byRank   []priced // costs of rankRules
 	first    int      // number of the first group with the same pairs: programs number iterations by tags
 	repeated bool     // that is another group
@@ -118,7 +119,7 @@ func (m *model) tagOf(rank, i int) int64 {
 func (m *model) exchanges() []*exchange {
 	var all []*exchange
 	known := map[group]*exchange{}
-	seen := map[group]map[pair]bool{}
+	seen := map[group]map[pair]int{}
 	for rank, r := range m.from.Ranks {
 		for i, kind := range r.Kind {
 			if !isMessage(kind) || kind == dag.Recv && (r.Peer.At(i) == dag.AnySource || r.Tag.At(i) == dag.AnyTag) {
@@ -126,16 +127,22 @@ func (m *model) exchanges() []*exchange {
 			}
 			g := group{r.Comm.At(i), m.tagOf(rank, i)}
 			if known[g] == nil {
-				known[g], seen[g] = &exchange{group: g}, map[pair]bool{}
+				known[g], seen[g] = &exchange{group: g}, map[pair]int{}
 				all = append(all, known[g])
 			}
+			x := known[g]
 			p := pair{int32(rank), r.Peer.At(i)}
 			if kind == dag.Recv {
 				p.from, p.to = p.to, p.from
 			}
-			if !seen[g][p] {
-				seen[g][p] = true
-				known[g].pairs = append(known[g].pairs, p)
+			n, known := seen[g][p]
+			if !known {
+				n = len(x.pairs)
+				seen[g][p] = n
+				x.pairs, x.sent = append(x.pairs, p), append(x.sent, 0)
+			}
+			if kind == dag.Send {
+				x.sent[n]++
 			}
 		}
 	}
@@ -368,30 +375,33 @@ func (m *model) signs(rules map[group]rule, only *group) [][]vector {
 	return all
 }
 
-// firstSign returns the direction of the first send along a periodic dimension of three ranks or more, and whether
-// ranks send in both directions. Without such a dimension it is -1.
+// firstSign returns the direction of the first send along a dimension of three ranks or more by a rank that has both
+// neighbors, and whether such a rank sends in both directions. Without such a dimension it is -1.
 func (m *model) firstSign(rules map[group]rule) (first int32, both bool) {
-	r := m.from.Ranks[0]
-	for i, kind := range r.Kind {
-		if kind != dag.Send {
-			continue
-		}
-		c := m.callOf(0, i, rules[group{r.Comm.At(i), m.tagOf(0, i)}])
-		if c.rule != onGrid {
-			continue
-		}
-		for d, n := range m.old.grid {
-			if v := c.at[d]; n > 2 && m.old.periodic[d] && v != 0 {
-				sign := max(-1, min(1, v))
-				if first == 0 {
-					first = sign
+	for rank, r := range m.from.Ranks {
+		place := m.old.coordinates(rank)
+		for i, kind := range r.Kind {
+			if kind != dag.Send {
+				continue
+			}
+			c := m.callOf(rank, i, rules[group{r.Comm.At(i), m.tagOf(rank, i)}])
+			if c.rule != onGrid {
+				continue
+			}
+			for d, n := range m.old.grid {
+				inside := m.old.periodic[d] || place[d] > 0 && int(place[d]) < n-1
+				if v := c.at[d]; n > 2 && inside && v != 0 {
+					sign := max(-1, min(1, v))
+					if first == 0 {
+						first = sign
+					}
+					both = both || sign != first
 				}
-				both = both || sign != first
 			}
 		}
+		if first != 0 {
+			return first, both
+		}
 	}
-	if first == 0 {
-		return -1, true
-	}
-	return first, both
+	return -1, true
 }

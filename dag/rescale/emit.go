@@ -46,18 +46,14 @@ func (g *target) plan() error {
 	total := int64(len(g.order))
 	for l, x := range g.loops {
 		n := x.rounds
-		if !x.counted || !g.o.FixedRounds {
+		if !g.keepsRounds(&x) {
 			n = x.count.of(&g.new)
 		}
 		if n < 1 {
 			return refuse("%d rounds of %d calls on %d ranks, expected 1 or more", n, x.length, g.new.ranks)
 		}
 		if c := x.count; c.log {
-			ranks := g.new.ranks
-			if c.dim >= 0 {
-				ranks = g.new.grid[c.dim]
-			}
-			if ranks&(ranks-1) != 0 {
+			if ranks := c.ranks(&g.new); ranks&(ranks-1) != 0 {
 				return refuse("rounds with twice or half the distance each are known for powers of two of ranks only, "+
 					"expected one instead of %d", ranks)
 			}
@@ -92,6 +88,12 @@ func (g *target) plan() error {
 	return nil
 }
 
+// keepsRounds reports whether the number of rounds of a loop is that of the recorded one. A root that goes round several
+// times has a round for each block of the data, whose number strong scaling keeps.
+func (g *target) keepsRounds(x *loop) bool {
+	return x.counted && (g.o.FixedRounds || x.roots && x.count.times > 1 && g.o.Scaling == Strong)
+}
+
 // modelRound returns the recorded round that a round is like: the last like the last, the others like those from the
 // first on.
 func modelRound(round, rounds, recorded int) int {
@@ -124,16 +126,21 @@ func (g *target) callAt(i *instance) (c call, p *progress) {
 	first := g.slots[g.order[x.first+i.body]].call
 	c.tag = first.tag + int64(i.round)*p.tags
 	d := p.dim
+	switch {
+	case c.kind == dag.Coll && p.kind == sum:
+		_, size := g.new.memberOf(c.comm, 0)
+		c.at[0] = int32(modulo(int(p.start)+i.round*int(p.step), size))
+		return c, p
+	case c.kind == dag.Coll:
+		return c, p
+	}
 	switch p.kind {
 	case sum:
 		c.at[d] = p.start + int32(i.round)*p.step
 	case double:
 		c.at[d] = p.start << min(i.round, 30)
 	case halve:
-		n, old := g.new.ranks, g.old.ranks
-		if x.count.dim >= 0 {
-			n, old = g.new.grid[x.count.dim], g.old.grid[x.count.dim]
-		}
+		n, old := x.count.ranks(&g.new), x.count.ranks(&g.old)
 		c.at[d] = int32(int64(p.start)*int64(n)/int64(old)) >> min(i.round, 30)
 	}
 	return c, p
@@ -485,7 +492,11 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 		own = p.size
 	}
 	for k, to := range []*int64{&op.Bytes, &op.RecvBytes} {
-		v, err := g.value(&own[k], i.slot, rank, k)
+		z := own[k]
+		if z.feature.kind == isRoot {
+			z.feature.call = &c
+		}
+		v, err := g.value(&z, i.slot, rank, k)
 		if err != nil {
 			return op, err
 		}
@@ -620,8 +631,26 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 		if which == 1 {
 			f.times(before, after)
 		}
+		g.shrink(&f, c.comm, v)
+	case dag.Bcast, dag.Reduce, dag.Allreduce, dag.Scan, dag.Exscan:
+		g.shrink(&f, c.comm, v)
 	}
 	return scaleBytes(v, f.numerator, f.denominator)
+}
+
+// shrink makes a share of the vector of a collective of a row, column or plane that of its part of the data, which
+// shrinks with the other dimensions under strong scaling.
+func (g *target) shrink(f *share, comm int32, bytes int64) {
+	const small = 128 // bytes, of a number or a few
+	mask := comm >> 8
+	if g.o.Scaling != Strong || mask == 0 || bytes <= small {
+		return
+	}
+	for d := range g.old.grid {
+		if mask&(1<<d) == 0 {
+			f.times(g.old.grid[d], g.new.grid[d])
+		}
+	}
 }
 
 // oneWay reports whether messages along the line go in one direction only, and so are more than a border.

@@ -1,8 +1,8 @@
 package rescale
 
 import (
-	"maps"
 	"math/bits"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -14,29 +14,45 @@ type loop struct {
 	rounds        int
 	count         count
 	body          []progress // of each slot of a round
+	roots         bool       // of collectives with a root that goes from member to member
 	counted       bool       // only the number of rounds shows that they depend on the number of ranks
 }
 
-// count is the number of rounds as a function of the number of ranks, or of those along a dimension of the grid.
+// count is the number of rounds as a function of the number of ranks, or of those along the longest of some dimensions
+// of the grid.
 type count struct {
-	dim    int  // -1: all ranks
-	log    bool // binary logarithm
-	times  int  // factor; 0: half
+	mask   int32 // bits of the dimensions; 0: all ranks
+	log    bool  // binary logarithm
+	times  int   // factor; 0: half
 	offset int
+	fixed  bool // the offset, whatever the number of ranks
 }
 
 func (c count) of(s *space) int {
-	n := s.ranks
-	if c.dim >= 0 {
-		n = s.grid[c.dim]
-	}
+	n := c.ranks(s)
 	switch {
+	case c.fixed:
+		return c.offset
 	case c.log:
 		return bits.Len(uint(n)) - 1 + c.offset
 	case c.times == 0:
 		return n/2 + c.offset
 	}
 	return c.times*n + c.offset
+}
+
+// ranks returns the number of ranks that the count depends on.
+func (c count) ranks(s *space) int {
+	if c.mask == 0 {
+		return s.ranks
+	}
+	most := 0
+	for d, n := range s.grid {
+		if c.mask&(1<<d) != 0 {
+			most = max(most, n)
+		}
+	}
+	return most
 }
 
 // progress is how the partner of a slot, its tag and its sizes change from round to round.
@@ -67,20 +83,59 @@ type shape struct {
 	comm        int32
 	stream, nic int32
 	join        bool
+	used        int // in another loop: like no other
+}
+
+func (s *slot) shape() shape {
+	if c := s.call; c != nil {
+		return shape{kind: c.kind, sub: c.sub, rule: c.rule, comm: c.comm, stream: c.stream, nic: c.nic}
+	}
+	return shape{kind: dag.Calc, sub: s.template.Subkind, stream: s.template.Stream, nic: s.template.NIC, join: s.join}
 }
 
 const maxBody = 64
 
-// findLoops finds the loops.
-func (m *model) findLoops() error {
-	n := len(m.order)
+// findLoops finds the loops. Rounds with moving partners have the same calls; the calcs between them, of which tracers
+// omit short ones, may differ. Rounds with the same partners are the same in all, as only calcs separate iterations.
+func (m *model) findLoops() {
+	f := &loopFinder{model: m}
+	for _, s := range m.order {
+		if m.slots[s].call != nil {
+			f.slots = append(f.slots, s)
+		}
+	}
+	f.find()
+	f.addCalcs()
+	f.slots, f.still, f.inLoop = m.order, true, make([]bool, len(m.order))
+	for _, x := range m.loops {
+		for i := x.first; i < x.first+x.length*x.rounds; i++ {
+			f.inLoop[i] = true
+		}
+	}
+	f.find()
+	slices.SortFunc(m.loops, func(a, b loop) int { return a.first - b.first })
+}
+
+// loopFinder finds loops in a list of slots: those with moving partners in that of calls, then the others in all.
+type loopFinder struct {
+	*model
+	slots  []int32
+	still  bool   // partners stay
+	inLoop []bool // of each slot, or nil
+}
+
+// at returns slot b of a round. Until addCalcs, first and length of a loop count calls.
+func (f *loopFinder) at(x *loop, round, b int) *slot {
+	return &f.model.slots[f.slots[x.first+round*x.length+b]]
+}
+
+func (f *loopFinder) find() {
+	n := len(f.slots)
 	shapes := make([]shape, n)
-	for i, s := range m.order {
-		t := &m.slots[s]
-		shapes[i] = shape{kind: dag.Calc, sub: t.template.Subkind, stream: t.template.Stream, nic: t.template.NIC,
-			join: t.join}
-		if c := t.call; c != nil {
-			shapes[i] = shape{kind: c.kind, sub: c.sub, rule: c.rule, comm: c.comm, stream: c.stream, nic: c.nic}
+	for i, s := range f.slots {
+		shapes[i] = f.model.slots[s].shape()
+		if f.inLoop != nil && f.inLoop[i] {
+			shapes[i].used = i + 1
 		}
 	}
 	// ahead[l][i] would be the number of equal shapes i.. and i+l..; a few lengths of bodies suffice.
@@ -101,7 +156,7 @@ func (m *model) findLoops() error {
 			if int(ahead[l][i]) < l || i < from[l] {
 				continue
 			}
-			x, ok := m.loopAt(i, l, int(ahead[l][i])/l+1)
+			x, ok := f.loopAt(i, l, int(ahead[l][i])/l+1)
 			if ok {
 				found = x
 				break
@@ -119,19 +174,111 @@ func (m *model) findLoops() error {
 			i++
 			continue
 		}
-		m.loops = append(m.loops, found)
+		f.loops = append(f.loops, found)
 		i += found.length * found.rounds
 	}
-	return nil
 }
 
-// loopAt returns the loop of bodies of l slots from slot i on.
-func (m *model) loopAt(i, l, most int) (x loop, ok bool) {
+// addCalcs inserts the calcs that follow the calls of loops. Each round gets the calcs of all rounds, of which no rank
+// has those that the round lacks.
+func (f *loopFinder) addCalcs() {
+	if len(f.loops) == 0 {
+		return
+	}
+	calcs := make([][]int32, len(f.slots)+1) // before each call, and at the end
+	i := 0
+	for _, s := range f.order {
+		if f.model.slots[s].call != nil {
+			i++
+			continue
+		}
+		calcs[i] = append(calcs[i], s)
+	}
+	var order []int32
+	next := 0 // call
+	add := func(to int) {
+		for ; next < to; next++ {
+			order = append(append(order, f.slots[next]), calcs[next+1]...)
+		}
+	}
+	order = append(order, calcs[0]...)
+	for l := range f.loops {
+		x := &f.loops[l]
+		add(x.first)
+		var body []progress
+		for b := range x.length {
+			gaps := make([][]int32, x.rounds)
+			for round := range gaps {
+				gaps[round] = calcs[x.first+round*x.length+b+1]
+			}
+			n := f.equalize(gaps)
+			for round := range gaps {
+				calcs[x.first+round*x.length+b+1] = gaps[round]
+			}
+			body = append(append(body, x.body[b]), make([]progress, n)...)
+		}
+		first := len(order)
+		add(x.first + x.length*x.rounds)
+		x.first, x.length, x.body = first, len(body), body
+	}
+	add(len(f.slots))
+	f.order = order
+}
+
+// equalize inserts calcs that no rank has, so that all lists have the same shapes. It returns their length.
+func (f *loopFinder) equalize(lists [][]int32) int {
+	var all []shape
+	at := make([][]int, len(lists)) // places in all
+	for n, list := range lists {
+		next := 0
+		for _, s := range list {
+			shape := f.model.slots[s].shape()
+			if i := slices.Index(all[next:], shape); i >= 0 {
+				next += i
+			} else {
+				all = slices.Insert(all, next, shape)
+				for _, places := range at[:n] {
+					for i := range places {
+						if places[i] >= next {
+							places[i]++
+						}
+					}
+				}
+			}
+			at[n] = append(at[n], next)
+			next++
+		}
+	}
+	for n, list := range lists {
+		if len(list) == len(all) {
+			continue
+		}
+		full := make([]int32, len(all))
+		for i := range full {
+			full[i] = -1
+		}
+		for i, place := range at[n] {
+			full[place] = list[i]
+		}
+		for i, s := range full {
+			if s < 0 {
+				full[i] = int32(len(f.model.slots))
+				f.model.slots = append(f.model.slots, slot{always: true})
+				f.opAt = append(f.opAt, f.noOps())
+			}
+		}
+		lists[n] = full
+	}
+	return len(all)
+}
+
+// loopAt returns the loop of bodies of l calls from call i on.
+func (f *loopFinder) loopAt(i, l, most int) (x loop, ok bool) {
 	x = loop{first: i, length: l}
 	messages := false
 	for b := range l {
-		c := m.slots[m.order[i+b]].call
-		if c != nil && !isMessage(c.kind) {
+		c := f.at(&x, 0, b).call
+		if c != nil && !isMessage(c.kind) && (f.still || !c.oneLine()) {
 			return x, false
 		}
 		messages = messages || c != nil
@@ -139,47 +286,92 @@ func (m *model) loopAt(i, l, most int) (x loop, ok bool) {
 	if !messages {
 		return x, false
 	}
-	for x.rounds = 1; x.rounds < most && m.extends(&x); x.rounds++ {
+	for x.rounds = 1; x.rounds < most && f.extends(&x); x.rounds++ {
 	}
 	if x.rounds < 2 || x.body == nil {
 		return x, false
 	}
 	moving := progressKind(still)
-	dim := -1
+	mask, roots := int32(0), 0
 	for b := range x.body {
 		p := &x.body[b]
-		s := &m.slots[m.order[i+b]]
+		s := f.at(&x, 0, b)
 		p.size = [2]size{s.size, s.recv}
 		if p.kind != still {
 			moving = p.kind
-			if s.call.rule == onGrid {
-				dim = p.dim
+			switch s.call.rule {
+			case onGrid:
+				mask = 1 << p.dim
+			case member:
+				mask |= s.call.comm >> 8
+				roots++
 			}
 		}
 	}
+	if f.still != (moving == still) {
+		return x, false
+	}
+	if roots > 0 {
+		return f.rootsAt(x, mask)
+	}
 	found := false
-	x.count, found = m.countOf(x.rounds, moving, dim, &x)
+	x.count, found = f.countOf(x.rounds, moving, mask, &x)
 	return x, found
 }
 
+// oneLine reports whether the members of the communicator of a collective with a root are all ranks or those along one
+// dimension, so that their number is that of rounds in which each is the root.
+func (c *call) oneLine() bool {
+	mask := c.comm >> 8
+	return c.rule == member && mask < 1<<maxDims && mask&(mask-1) == 0
+}
+
+// rootsAt completes a loop of collectives whose root goes from member to member.
+func (f *loopFinder) rootsAt(x loop, mask int32) (loop, bool) {
+	for b := range x.body {
+		c := f.at(&x, 0, b).call
+		if _, size := f.old.memberOf(c.comm, 0); c.kind != dag.Coll || x.body[b].kind != still && x.rounds < size {
+			return x, false // messages, or too few rounds to see all members
+		}
+	}
+	x.roots, x.counted, x.count = true, true, count{mask: mask}
+	n := x.count.ranks(&f.old)
+	x.count.times = x.rounds / n
+	if x.rounds%n != 0 {
+		x.count = count{mask: mask, fixed: true, offset: x.rounds}
+	}
+	return x, true
+}
+
 // extends reports whether the next round continues the progress of the loop.
-func (m *model) extends(x *loop) bool {
+func (f *loopFinder) extends(x *loop) bool {
 	body := make([]progress, x.length)
 	for b := range x.length {
-		at := func(round int) *slot { return &m.slots[m.order[x.first+round*x.length+b]] }
-		s, next := at(x.rounds-1), at(x.rounds)
+		s, next := f.at(x, x.rounds-1, b), f.at(x, x.rounds, b)
+		first := f.at(x, 0, b).call
 		p := &body[b]
 		if s.call == nil {
 			continue
 		}
 		if s.always != next.always || s.feature.kind != next.feature.kind || s.feature.dim != next.feature.dim ||
-			!maps.Equal(s.table, next.table) {
+			!agree(s.table, next.table) {
 			return false
 		}
-		p.start = at(0).call.at[0]
+		p.start = first.at[0]
+		if s.call.kind == dag.Coll {
+			_, size := f.old.memberOf(s.call.comm, 0)
+			p.start = int32(first.root(size))
+			if p.step = int32(modulo(next.call.root(size)-s.call.root(size), size)); p.step != 0 {
+				p.kind = sum
+			}
+			if x.rounds > 1 && p.step != x.body[b].step {
+				return false
+			}
+			continue
+		}
 		period := 0
-		if s.call.rule == onLine && m.old.ring {
-			period = m.old.ranks
+		if s.call.rule == onLine && f.old.ring {
+			period = f.old.ranks
 		}
 		for d := range s.call.at {
 			v, w := s.call.at[d], next.call.at[d]
@@ -189,13 +381,13 @@ func (m *model) extends(x *loop) bool {
 			if p.kind != still {
 				return false // along two dimensions
 			}
-			if s.call.rule == onGrid && m.old.periodic[d] {
-				period = m.old.grid[d]
+			if s.call.rule == onGrid && f.old.periodic[d] {
+				period = f.old.grid[d]
 			}
 			same := func(a, b int32) bool {
 				return a == b || period > 0 && modulo(int(a-b), period) == 0
 			}
-			p.dim, p.start = d, at(0).call.at[d]
+			p.dim, p.start = d, first.at[d]
 			before := progress{kind: still}
 			if x.body != nil {
 				before = x.body[b]
@@ -243,6 +435,17 @@ func (m *model) extends(x *loop) bool {
 	return true
 }
 
+// agree reports whether two tables have the same values where both have one. A rank lacks a round in which it would be
+// its own partner.
+func agree(a, b map[int32]bool) bool {
+	for k, v := range a {
+		if w, known := b[k]; known && v != w {
+			return false
+		}
+	}
+	return true
+}
+
 // ratio returns how the sizes of two slots compare: 0 equal, 1 doubled, -1 halved.
 func ratio(s, next *slot) (int, bool) {
 	a, b := s.size, next.size
@@ -263,12 +466,9 @@ func ratio(s, next *slot) (int, bool) {
 
 // countOf returns the number of rounds as a function of the ranks. Rounds with moving partners are an algorithm if
 // their number fits; those with the neighbors on a ring are if it fits exactly, as in ring algorithms.
-func (m *model) countOf(rounds int, moving progressKind, dim int, x *loop) (c count, ok bool) {
-	c = count{dim: dim, times: 1}
-	n := m.old.ranks
-	if dim >= 0 {
-		n = m.old.grid[dim]
-	}
+func (f *loopFinder) countOf(rounds int, moving progressKind, mask int32, x *loop) (c count, ok bool) {
+	c = count{mask: mask, times: 1}
+	n := c.ranks(&f.old)
 	switch moving {
 	case sum:
 		for _, c.offset = range []int{-1, 0, -2} {
@@ -289,11 +489,11 @@ func (m *model) countOf(rounds int, moving progressKind, dim int, x *loop) (c co
 		// One message in and one out, in one direction: an exchange with both neighbors is an iteration.
 		messages, sum := 0, int32(0)
 		for b := range x.body {
-			s := &m.slots[m.order[x.first+b]]
+			s := f.at(x, 0, b)
 			if s.call == nil {
 				continue
 			}
-			if s.call.rule != onLine || s.call.at[0] != 1 && s.call.at[0] != -1 || !m.old.ring {
+			if s.call.rule != onLine || s.call.at[0] != 1 && s.call.at[0] != -1 || !f.old.ring {
 				return c, false
 			}
 			messages, sum = messages+1, sum+s.call.at[0]
@@ -304,7 +504,7 @@ func (m *model) countOf(rounds int, moving progressKind, dim int, x *loop) (c co
 		x.counted = true
 		for _, c.times = range []int{1, 2} {
 			c.offset = -c.times
-			if rounds == c.of(&m.old) {
+			if rounds == c.of(&f.old) {
 				return c, true
 			}
 		}

@@ -160,7 +160,7 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 	costs := map[string]int{}
 	p := len(m.from.Ranks)
 	line := space{ranks: p, grid: []int{p}}
-	line.findPeriods(pairsOf(groups))
+	line.findPeriods(groups)
 	line.ring = line.periodic[0]
 	for _, x := range groups {
 		if !x.repeated {
@@ -175,10 +175,10 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 				continue
 			}
 			s := space{ranks: p, grid: grid, ring: line.ring}
-			s.findPeriods(pairsOf(sparse))
+			s.findPeriods(sparse)
 			c := choose(&s, groups)
 			if along := c.along(groups); len(along) > 0 && len(along) < len(groups) {
-				s.findPeriods(pairsOf(along)) // other messages do not show what is periodic
+				s.findPeriods(along) // other messages do not show what is periodic
 				c = choose(&s, groups)
 			}
 			foreign := m.foreign(&s)
@@ -196,15 +196,6 @@ func (c *chosen) along(groups []*exchange) (all []*exchange) {
 	for i, x := range groups {
 		if c.rules[i][0].rule == onGrid {
 			all = append(all, x)
-		}
-	}
-	return all
-}
-
-func pairsOf(groups []*exchange) (all []pair) {
-	for _, x := range groups {
-		if !x.repeated {
-			all = append(all, x.pairs...)
 		}
 	}
 	return all
@@ -374,9 +365,6 @@ func (m *model) build(k *skeleton) error {
 		}
 	}
 	m.insertCalcs(k)
-	for place, s := range m.order {
-		m.slots[s].place = int32(place)
-	}
 	for i := range m.slots {
 		s := &m.slots[i]
 		for rank, op := range m.opAt[i] {
@@ -394,7 +382,11 @@ func (m *model) build(k *skeleton) error {
 		}
 		m.fitSizes(int32(i))
 	}
-	return m.findLoops()
+	m.findLoops()
+	for place, s := range m.order {
+		m.slots[s].place = int32(place)
+	}
+	return nil
 }
 
 func (m *model) noOps() []int32 {

@@ -3,6 +3,7 @@ package rescale
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"math/bits"
 	"slices"
 	"strings"
@@ -178,20 +179,25 @@ func shortest(v int32, n int) int32 {
 	return v
 }
 
-// findPeriods sets the dimensions that messages cross at the border. In dimensions of two ranks, both directions
-// lead to the same rank; there the other dimensions decide.
-func (s *space) findPeriods(pairs []pair) {
-	s.periodic = make([]bool, len(s.grid))
+// findPeriods sets the dimensions that messages of groups cross at the border. In dimensions of two ranks, both
+// directions lead to the same rank; there the number of messages decides, or else the other dimensions.
+func (s *space) findPeriods(groups []*exchange) {
+	s.periodic, s.unknown = make([]bool, len(s.grid)), nil
 	var short []int
 	crossed, stays := false, false
 	for d, n := range s.grid {
 		moved := false
-		for _, p := range pairs {
-			a, b := s.coordinates(int(p.from)), s.coordinates(int(p.to))
-			v := b[d] - a[d]
-			moved = moved || v != 0
-			if w := shortest(v, n); w != v && 2*int(w) != n {
-				s.periodic[d] = true
+		for _, x := range groups {
+			if x.repeated {
+				continue
+			}
+			for _, p := range x.pairs {
+				a, b := s.coordinates(int(p.from)), s.coordinates(int(p.to))
+				v := b[d] - a[d]
+				moved = moved || v != 0
+				if w := shortest(v, n); w != v && 2*int(w) != n {
+					s.periodic[d] = true
+				}
 			}
 		}
 		switch {
@@ -203,12 +209,90 @@ func (s *space) findPeriods(pairs []pair) {
 			stays = true
 		}
 	}
+	if len(short) == 0 {
+		return
+	}
+	t := s.trafficOf(groups)
 	for _, d := range short {
-		s.periodic[d] = crossed
+		period, known := t.periodic(d)
+		switch {
+		case known:
+			s.periodic[d] = period
+		case crossed || stays:
+			s.periodic[d] = crossed
+		default:
+			s.unknown = append(s.unknown, d)
+		}
 	}
-	if !crossed && !stays {
-		s.unknown = short
+}
+
+// traffic is the messages between neighbors along each dimension: those to the next rank and to the previous one.
+type traffic struct {
+	grid     []int
+	messages [maxDims][2]int64
+	pairs    [maxDims][2]int64 // of ranks
+	oneWay   [maxDims]bool     // each group has one direction
+}
+
+func (s *space) trafficOf(groups []*exchange) *traffic {
+	t := &traffic{grid: s.grid}
+	for d := range t.oneWay {
+		t.oneWay[d] = true
 	}
+	seen := map[pair]bool{}
+	for _, x := range groups {
+		var ways [maxDims][2]bool
+		for i, p := range x.pairs {
+			a, b := s.coordinates(int(p.from)), s.coordinates(int(p.to))
+			along, moved := 0, 0
+			for d := range s.grid {
+				if a[d] != b[d] {
+					along, moved = d, moved+1
+				}
+			}
+			way := 0
+			switch {
+			case moved != 1:
+				continue
+			case b[along] == a[along]-1:
+				way = 1
+			case b[along] != a[along]+1:
+				continue
+			}
+			ways[along][way] = true
+			t.messages[along][way] += int64(x.sent[i])
+			if !seen[p] {
+				seen[p] = true
+				t.pairs[along][way]++
+			}
+		}
+		for d, w := range ways {
+			t.oneWay[d] = t.oneWay[d] && !(w[0] && w[1])
+		}
+	}
+	return t
+}
+
+// periodic reports whether a dimension of two ranks is periodic, and whether that is known. Then a rank sends its
+// neighbor as many messages as ranks along longer dimensions send to both of theirs, otherwise as many as to one.
+func (t *traffic) periodic(d int) (period, known bool) {
+	if t.oneWay[d] {
+		return false, true
+	}
+	rate := func(d, way int) *big.Rat {
+		return big.NewRat(t.messages[d][way], max(t.pairs[d][way], 1))
+	}
+	up, down := rate(d, 0), rate(d, 1)
+	once, both, longer := true, up.Cmp(down) == 0, false
+	for e, n := range t.grid {
+		if n == 2 || t.pairs[e] == [2]int64{} {
+			continue
+		}
+		longer = true
+		once = once && up.Cmp(rate(e, 0)) == 0 && down.Cmp(rate(e, 1)) == 0
+		both = both && up.Cmp(new(big.Rat).Add(rate(e, 0), rate(e, 1))) == 0
+	}
+	return both, longer && once != both
 }
 
 // cost returns how well a rule describes the pairs of a group: the number of different partners plus the number of

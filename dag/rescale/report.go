@@ -218,11 +218,11 @@ func (g *target) reportRounds(r *Report) {
 		var parts []string
 		for b := range x.length {
 			if s := &g.slots[g.order[x.first+b]]; s.call != nil {
-				parts = append(parts, fmt.Sprintf("%v %s", s.call.kind, s.call.rule.describe(s.call.at)))
+				parts = append(parts, s.call.short())
 			}
 		}
 		e := Rounds{Calls: strings.Join(parts, ", "), Recorded: x.rounds, New: g.counts[l], Count: x.count.text()}
-		if x.counted && g.o.FixedRounds {
+		if g.keepsRounds(&x) {
 			e.Count = "fixed"
 		}
 		n, known := at[e]
@@ -230,7 +230,7 @@ func (g *target) reportRounds(r *Report) {
 			n = len(r.Rounds)
 			at[e] = n
 			r.Rounds = append(r.Rounds, e)
-			if x.counted && !g.o.FixedRounds && g.old.ranks != g.new.ranks && g.o.decided == nil {
+			if x.counted && !g.keepsRounds(&x) && g.old.ranks != g.new.ranks && g.o.decided == nil {
 				r.Assumptions = append(r.Assumptions, fmt.Sprintf("%d rounds of %s are %s of %d ranks, not a fixed "+
 					"number",
 					x.rounds, e.Calls, e.Count, g.old.ranks))
@@ -240,18 +240,39 @@ func (g *target) reportRounds(r *Report) {
 	}
 }
 
+// short returns the call without its tag.
+func (c *call) short() string {
+	if c.kind == dag.Coll {
+		return fmt.Sprintf("%v with roots from %s on", c.sub, c.rule.describe(c.at))
+	}
+	return fmt.Sprintf("%v %s", c.kind, c.rule.describe(c.at))
+}
+
 func (c count) text() string {
 	n := "N"
-	if c.dim >= 0 {
-		n = "N" + string(axes[c.dim])
+	var along []string
+	for d, axis := range axes {
+		if c.mask&(1<<d) != 0 {
+			along = append(along, "N"+string(axis))
+		}
+	}
+	if along != nil {
+		n = strings.Join(along, ", ")
+	}
+	if len(along) > 1 {
+		n = "max(" + n + ")"
 	}
 	switch {
+	case c.fixed:
+		return "fixed"
 	case c.log:
 		n = "log2 " + n
 	case c.times == 0:
 		n += "/2"
-	case c.times == 2:
+	case c.times == 2 && c.offset == -2:
 		return "2 (" + n + " - 1)"
+	case c.times > 1:
+		n = fmt.Sprintf("%d %s", c.times, n)
 	}
 	if c.offset != 0 {
 		n += fmt.Sprintf(" - %d", -c.offset)
