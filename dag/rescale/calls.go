@@ -164,7 +164,7 @@ func (m *model) exchanges() []*exchange {
 }
 
 // rankRules are the rules for messages that do not depend on the grid, the preferred ones first.
-var rankRules = []rule{onLine, byXor, fixed, mirrored, transpose, reverse, left, right}
+var rankRules = []rule{onLine, byXor, fixed, mirrored, transpose, reverse, left, right, binary}
 
 // priced is a rule and its cost.
 type priced struct {

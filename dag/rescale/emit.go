@@ -3,6 +3,7 @@ package rescale
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -103,7 +104,7 @@ func modelRound(round, rounds, recorded int) int {
 	case recorded == 1:
 		return 0
 	}
-	return min(round, recorded-2)
+	return min(round, max(recorded-2, 1))
 }
 
 // call returns the call of an instance.
@@ -197,57 +198,145 @@ func (g *target) needsAll(s *slot, start bool, x *loop, body int) bool {
 	return n == x.rounds && n > 1
 }
 
+// place returns the class of a rank: inside or at which borders of the grid.
+func (s *space) place(rank int) int32 {
+	value := int32(0)
+	c := s.coordinates(rank)
+	for d, n := range s.grid {
+		value *= 3
+		switch {
+		case s.periodic[d]:
+		case c[d] == 0:
+			value++
+		case int(c[d]) == n-1:
+			value += 2
+		}
+	}
+	return value
+}
+
+// character is what ranks have in common of which one can stand for the other: the place on the grid and the calls
+// that they make, as bits of the slots in text; -1 and "" are any.
+type character struct {
+	place int32
+	calls string
+}
+
 // assignDonors chooses the recorded rank whose calcs and unexplained sizes each rank has: one at the same place of the
-// grid, each about equally often, in an order drawn by the seed. On as many ranks as recorded each has its own.
-func (g *target) assignDonors() []Class {
-	class := func(s *space, rank int) int32 {
-		value := int32(0)
-		c := s.coordinates(rank)
-		for d, n := range s.grid {
-			value *= 3
-			switch {
-			case s.periodic[d]:
-			case c[d] == 0:
-				value++
-			case int(c[d]) == n-1:
-				value += 2
+// grid and with the same calls, or else with the same calls or at the same place, each about equally often, in an order
+// drawn by the seed. On as many ranks as recorded each has its own.
+func (g *target) assignDonors() ([]Class, error) {
+	members := map[character][]int32{}
+	places := map[int32][]int32{}
+	calls := g.recordedCalls()
+	for rank := range g.old.ranks {
+		c := character{place: g.old.place(rank)}
+		places[c.place] = append(places[c.place], int32(rank))
+		if calls != nil {
+			c.calls = calls[rank]
+		}
+		for _, known := range []character{c, {-1, c.calls}, {c.place, ""}, {-1, ""}} {
+			if n := len(members[known]); n == 0 || members[known][n-1] != int32(rank) {
+				members[known] = append(members[known], int32(rank))
 			}
 		}
-		return value
 	}
-	members := map[int32][]int32{}
-	for rank := range g.old.ranks {
-		c := class(&g.old, rank)
-		members[c] = append(members[c], int32(rank))
-	}
-	all := make([]int32, g.old.ranks)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	queues := map[int32][]int32{}
+	queues := map[character][]int32{}
 	counts := map[int32]int{}
 	g.donors = make([]int32, g.new.ranks)
 	random := rand.New(rand.NewPCG(uint64(g.o.Seed), 0x7265736361_6c65))
 	same := slices.Equal(g.old.grid, g.new.grid)
 	for rank := range g.donors {
-		c := class(&g.new, rank)
-		counts[c]++
+		c := character{place: g.new.place(rank)}
+		counts[c.place]++
 		if same {
 			g.donors[rank] = int32(rank)
 			continue
 		}
-		if len(queues[c]) == 0 {
-			from := members[c]
-			if from == nil {
-				from = all
+		if calls != nil {
+			var err error
+			if c.calls, err = g.callsOf(rank); err != nil {
+				return nil, err
 			}
-			q := slices.Clone(from)
+		}
+		for _, like := range []character{c, {-1, c.calls}, {c.place, ""}, {-1, ""}} {
+			if c = like; members[c] != nil {
+				break
+			}
+		}
+		if len(queues[c]) == 0 {
+			q := slices.Clone(members[c])
 			random.Shuffle(len(q), func(i, j int) { q[i], q[j] = q[j], q[i] })
 			queues[c] = q
 		}
 		g.donors[rank], queues[c] = queues[c][0], queues[c][1:]
 	}
-	return classesOf(&g.new, members, counts)
+	return classesOf(&g.new, places, counts), nil
+}
+
+// recordedCalls returns the calls of each recorded rank, or nil if ranks at the same place have the same ones.
+func (g *target) recordedCalls() []string {
+	all := make([]string, g.old.ranks)
+	at := map[int32]string{}
+	differ := false
+	for rank := range all {
+		all[rank] = g.callBits(func(i int32) bool {
+			place := g.slots[i].place
+			l := g.loopOf[place]
+			if l < 0 {
+				return g.opAt[i][rank] >= 0
+			}
+			x := &g.loops[l]
+			for round := range x.rounds {
+				if g.opAt[g.order[x.first+round*x.length+(int(place)-x.first)%x.length]][rank] >= 0 {
+					return true
+				}
+			}
+			return false
+		})
+		place := g.old.place(rank)
+		if before, known := at[place]; known && before != all[rank] {
+			differ = true
+		}
+		at[place] = all[rank]
+	}
+	if !differ {
+		return nil
+	}
+	return all
+}
+
+// callsOf returns the calls of a rank of the new trace.
+func (g *target) callsOf(rank int) (string, error) {
+	var failed error
+	return g.callBits(func(i int32) bool {
+		for inst := range g.instancesOf(i) {
+			ok, err := g.has(inst, rank)
+			if err != nil {
+				failed = err
+			}
+			if ok || err != nil {
+				return ok
+			}
+		}
+		return false
+	}), failed
+}
+
+// callBits returns which calls a rank has: those of loops, in any round.
+func (g *target) callBits(has func(slot int32) bool) string {
+	var bits []byte
+	for place, i := range g.order {
+		if l := g.loopOf[place]; g.slots[i].call == nil || l >= 0 && place >= g.loops[l].first+g.loops[l].length {
+			continue
+		}
+		b := byte('0')
+		if has(i) {
+			b = '1'
+		}
+		bits = append(bits, b)
+	}
+	return string(bits)
 }
 
 // makeComms makes the communicators of the new trace.
@@ -305,6 +394,24 @@ func (g *target) commOf(kind int32, rank int) int32 {
 	return g.commBase[kind] + int32(g.groupOf(kind, rank))
 }
 
+// instancesOf returns the instance of a slot, or the instances of its place in the rounds of a loop.
+func (g *target) instancesOf(slot int32) iter.Seq[*instance] {
+	return func(yield func(*instance) bool) {
+		place := int(g.slots[slot].place)
+		l := g.loopOf[place]
+		if l < 0 {
+			yield(&g.instances[g.single[place]])
+			return
+		}
+		x := &g.loops[l]
+		for round := range g.counts[l] {
+			if !yield(&g.instances[int(g.bases[l])+round*x.length+(place-x.first)%x.length]) {
+				return
+			}
+		}
+	}
+}
+
 // has reports whether a rank has an instance.
 func (g *target) has(i *instance, rank int) (bool, error) {
 	s := &g.slots[i.slot]
@@ -316,8 +423,10 @@ func (g *target) has(i *instance, rank int) (bool, error) {
 			return true, nil
 		}
 		for _, need := range s.needs {
-			if ok, err := g.has(&instance{slot: need, loop: -1}, rank); ok || err != nil {
-				return ok, err
+			for i := range g.instancesOf(need) {
+				if ok, err := g.has(i, rank); ok || err != nil {
+					return ok, err
+				}
 			}
 		}
 		return false, nil
@@ -335,7 +444,7 @@ func (g *target) has(i *instance, rank int) (bool, error) {
 	f.call = &c
 	v := f.of(&g.new, rank)
 	has, known := s.table[v]
-	if !known {
+	if !known && f.kind != inTree && f.kind != belowTree { // whose largest distance has not all kinds of place
 		return false, refuse("%s depends on the %s, and no recorded rank has that of rank %d on the new grid",
 			s.call.describe(), s.feature.describe(), rank)
 	}
@@ -583,6 +692,8 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 			switch {
 			case x.counted && x.count.times == 2 && !g.o.FixedRounds: // the blocks of an allreduce in a ring
 				f.times(p, n)
+			case strong && c.rule == fixed:
+				f.shareOf(v, p, n)
 			case strong && x.body[i.body].kind == sum: // the blocks of an alltoall
 				f.times(p, n)
 				f.times(p, n)
@@ -597,6 +708,8 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 			}
 		case strong && c.rule == onLine && g.old.ring && g.oneWay():
 			f.times(p, n)
+		case strong && c.rule.moves():
+			f.shareOf(v, p, n)
 		}
 		return scaleBytes(v, f.numerator, f.denominator)
 	}
@@ -638,12 +751,26 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 	return scaleBytes(v, f.numerator, f.denominator)
 }
 
+// few is the size in bytes of a number or a few, whose size does not depend on that of the problem.
+const few = 128
+
+// shareOf makes bytes the share of a rank in the data.
+func (f *share) shareOf(bytes int64, before, after int) {
+	if bytes > few {
+		f.times(before, after)
+	}
+}
+
+// moves reports whether the messages of a rule move the data of a rank.
+func (r rule) moves() bool {
+	return r == fixed || r == mirrored || r == transpose || r == reverse || r == left || r == right
+}
+
 // shrink makes a share of the vector of a collective of a row, column or plane that of its part of the data, which
 // shrinks with the other dimensions under strong scaling.
 func (g *target) shrink(f *share, comm int32, bytes int64) {
-	const small = 128 // bytes, of a number or a few
 	mask := comm >> 8
-	if g.o.Scaling != Strong || mask == 0 || bytes <= small {
+	if g.o.Scaling != Strong || mask == 0 || bytes <= few {
 		return
 	}
 	for d := range g.old.grid {
@@ -666,9 +793,6 @@ func (g *target) oneWay() bool {
 
 // generate makes the new trace.
 func (g *target) generate(ctx context.Context) (*dag.Trace, error) {
-	if err := g.plan(); err != nil {
-		return nil, err
-	}
 	g.makeComms()
 	out := &dag.Trace{Meta: g.from.Meta, Comms: g.comms, Ranks: make([]*dag.Rank, g.new.ranks)}
 	out.Nodes, out.Attrs = nil, ""

@@ -18,11 +18,10 @@ type loop struct {
 	counted       bool       // only the number of rounds shows that they depend on the number of ranks
 }
 
-// count is the number of rounds as a function of the number of ranks, or of those along the longest of some dimensions
-// of the grid.
+// count is the number of rounds as a function of the number of ranks, or of those along some dimensions of the grid.
 type count struct {
-	mask   int32 // bits of the dimensions; 0: all ranks
-	log    bool  // binary logarithm
+	mask   int32 // bits of the dimensions, of which the longest counts; 0: all ranks
+	log    bool  // binary logarithm, of the shortest dimension
 	times  int   // factor; 0: half
 	offset int
 	fixed  bool // the offset, whatever the number of ranks
@@ -46,11 +45,14 @@ func (c count) ranks(s *space) int {
 	if c.mask == 0 {
 		return s.ranks
 	}
-	most := 0
+	least, most := s.ranks, 0
 	for d, n := range s.grid {
 		if c.mask&(1<<d) != 0 {
-			most = max(most, n)
+			least, most = min(least, n), max(most, n)
 		}
+	}
+	if c.log {
+		return least
 	}
 	return most
 }
@@ -301,7 +303,7 @@ func (f *loopFinder) loopAt(i, l, most int) (x loop, ok bool) {
 			moving = p.kind
 			switch s.call.rule {
 			case onGrid:
-				mask = 1 << p.dim
+				mask |= 1 << p.dim
 			case member:
 				mask |= s.call.comm >> 8
 				roots++
@@ -311,12 +313,32 @@ func (f *loopFinder) loopAt(i, l, most int) (x loop, ok bool) {
 	if f.still != (moving == still) {
 		return x, false
 	}
+	if moving == sum && x.rounds == 2 && f.doubles(&x) {
+		moving = double
+	}
 	if roots > 0 {
 		return f.rootsAt(x, mask)
 	}
 	found := false
 	x.count, found = f.countOf(x.rounds, moving, mask, &x)
 	return x, found
+}
+
+// doubles reports whether the distances of two rounds are 1 and 2, the second of which only multiples of 2 have, and
+// makes the partners double.
+func (f *loopFinder) doubles(x *loop) bool {
+	for b := range x.body {
+		p, next := &x.body[b], f.at(x, 1, b)
+		if p.kind == sum && (p.step != p.start || max(p.step, -p.step) != 1 || !next.multiple()) {
+			return false
+		}
+	}
+	for b := range x.body {
+		if p := &x.body[b]; p.kind == sum {
+			p.kind = double
+		}
+	}
+	return true
 }
 
 // oneLine reports whether the members of the communicator of a collective with a root are all ranks or those along one
@@ -353,8 +375,7 @@ func (f *loopFinder) extends(x *loop) bool {
 		if s.call == nil {
 			continue
 		}
-		if s.always != next.always || s.feature.kind != next.feature.kind || s.feature.dim != next.feature.dim ||
-			!agree(s.table, next.table) {
+		if !s.presentAs(next) && !(x.rounds == 1 && s.always && next.multiple()) {
 			return false
 		}
 		p.start = first.at[0]
@@ -435,6 +456,17 @@ func (f *loopFinder) extends(x *loop) bool {
 	return true
 }
 
+// presentAs reports whether the same property of the ranks decides which of them have two slots.
+func (s *slot) presentAs(t *slot) bool {
+	return s.always == t.always && s.feature.kind == t.feature.kind && s.feature.dim == t.feature.dim &&
+		agree(s.table, t.table)
+}
+
+// multiple reports whether the ranks that are multiples of a distance have the slot: for the distance 1, all have it.
+func (s *slot) multiple() bool {
+	return s.feature.kind == inTree && s.table[0] && s.table[1] || s.feature.kind == multiples && s.table[0]
+}
+
 // agree reports whether two tables have the same values where both have one. A rank lacks a round in which it would be
 // its own partner.
 func agree(a, b map[int32]bool) bool {
@@ -484,7 +516,7 @@ func (f *loopFinder) countOf(rounds int, moving progressKind, mask int32, x *loo
 		}
 	case double, halve:
 		c.log = true
-		return c, n == 1<<rounds
+		return c, c.ranks(&f.old) == 1<<rounds
 	case still:
 		// One message in and one out, in one direction: an exchange with both neighbors is an iteration.
 		messages, sum := 0, int32(0)

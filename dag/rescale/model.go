@@ -364,6 +364,7 @@ func (m *model) build(k *skeleton) error {
 			m.opAt[s][rank] = k.q.ops[rank][i]
 		}
 	}
+	m.orderExchanges(k)
 	m.insertCalcs(k)
 	for i := range m.slots {
 		s := &m.slots[i]
@@ -387,6 +388,62 @@ func (m *model) build(k *skeleton) error {
 		m.slots[s].place = int32(place)
 	}
 	return nil
+}
+
+// exchanged is what the calls of an exchange with the ranks at a distance have in common.
+type exchanged struct {
+	rule rule
+	away vector
+	tag  int64
+	comm int32
+}
+
+// direction is what the calls of such exchanges at different distances have in common.
+type direction struct {
+	kind dag.Kind
+	rule rule
+	sign vector
+}
+
+// orderExchanges orders the calls of each exchange as those of the first one. No rank may tell their order: that of
+// exchanges over the largest distance often has one side only.
+func (m *model) orderExchanges(k *skeleton) {
+	first := map[direction]int{}
+	at := make([]int, len(k.calls)) // place of the first call of the direction
+	of := make([]exchanged, len(k.calls))
+	for place, s := range k.order {
+		c := m.slots[s].call
+		d := direction{kind: c.kind, rule: c.rule}
+		of[s] = exchanged{c.rule, c.at, c.tag, c.comm}
+		for i, v := range c.at {
+			d.sign[i] = min(max(v, -1), 1)
+			of[s].away[i] = max(v, -v)
+		}
+		n, known := first[d]
+		if !known {
+			n, first[d] = place, place
+		}
+		at[s] = n
+	}
+	for i := range k.order {
+		for j := i; j > 0; j-- {
+			a, b := k.order[j-1], k.order[j]
+			if !isMessage(m.slots[a].call.kind) || of[a] != of[b] || at[a] <= at[b] || m.meet(a, b) {
+				break
+			}
+			k.order[j-1], k.order[j] = b, a
+		}
+	}
+}
+
+// meet reports whether a rank has two slots.
+func (m *model) meet(a, b int32) bool {
+	for rank, op := range m.opAt[a] {
+		if op >= 0 && m.opAt[b][rank] >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *model) noOps() []int32 {

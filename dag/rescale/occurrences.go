@@ -79,7 +79,7 @@ func (k *skeleton) byOccurrence(parts [][]int32) bool {
 		}
 	}
 	k.pairUp(o)
-	order := o.sort()
+	order := o.sort(k.q.calls)
 	if len(order) < len(o.of) {
 		return false
 	}
@@ -133,8 +133,9 @@ func (k *skeleton) pairUp(o *ordering) {
 	}
 }
 
-// sort returns the occurrences in an order that agrees with that of all ranks; fewer if there is none.
-func (o *ordering) sort() (order []int32) {
+// sort returns the occurrences in an order that agrees with that of all ranks; fewer if there is none. The messages of
+// one rank with many others follow each other.
+func (o *ordering) sort(calls []call) (order []int32) {
 	for n, before := range o.before {
 		if before == 0 {
 			o.ready = append(o.ready, int32(n))
@@ -142,12 +143,21 @@ func (o *ordering) sort() (order []int32) {
 	}
 	heap.Init(o)
 	for len(o.ready) > 0 {
-		n := heap.Pop(o).(int32)
-		order = append(order, n)
-		for _, next := range o.after[n] {
-			if o.before[next]--; o.before[next] == 0 {
-				heap.Push(o, next)
+		for n := heap.Pop(o).(int32); n >= 0; {
+			order = append(order, n)
+			follows := int32(-1)
+			for _, next := range o.after[n] {
+				if o.before[next]--; o.before[next] > 0 {
+					continue
+				}
+				a, b := &calls[o.of[n].call], &calls[o.of[next].call]
+				if follows < 0 && a.rule == fixed && b.rule == fixed && a.kind == b.kind && a.tag == b.tag {
+					follows = next
+				} else {
+					heap.Push(o, next)
+				}
 			}
+			n = follows
 		}
 	}
 	return order

@@ -35,6 +35,7 @@ const (
 	reverse               // the bits in reverse order
 	left                  // the bits rotated by one to the left
 	right                 // or to the right
+	binary                // parent and children in a binary tree in the order of ranks: -2, -1, 1 or 2
 	member                // root of a collective: a place in the communicator, -1 for the last
 )
 
@@ -95,6 +96,13 @@ func (s *space) partner(r rule, v vector, rank int) (int, bool) {
 	case mirrored, transpose, reverse, left, right:
 		p, ok := permuted(r, rank, s.ranks)
 		return p, ok && p != rank
+	case binary:
+		if v[0] > 0 {
+			p := 2*rank + int(v[0])
+			return p, p < s.ranks
+		}
+		p := rank + int(v[0])
+		return p / 2, p >= 0 && p%2 == 0
 	}
 	return 0, true
 }
@@ -139,6 +147,9 @@ func (r rule) describe(v vector) string {
 		return fmt.Sprintf("rank xor %d", v[0])
 	case fixed:
 		return fmt.Sprintf("rank %d", v[0])
+	case binary:
+		return []string{"parent of a second child", "parent of a first child", "itself", "first child in a binary tree",
+			"second child in a binary tree"}[v[0]+2]
 	case member:
 		if v[0] < 0 {
 			return "last member"
@@ -337,6 +348,13 @@ func (s *space) value(r rule, p pair) (v vector, ok bool) {
 	case mirrored, transpose, reverse, left, right:
 		to, ok := permuted(r, int(p.from), s.ranks)
 		return v, ok && to == int(p.to)
+	case binary:
+		v[0] = p.to - 2*p.from
+		if v[0] == 1 || v[0] == 2 {
+			return v, true
+		}
+		v[0] = 2*p.to - p.from
+		return v, v[0] == -1 || v[0] == -2
 	}
 	return v, true
 }
@@ -353,12 +371,12 @@ func (s *space) regular(r rule, v vector, n int) bool {
 			}
 			all *= length
 		}
-		return n == all
+		return n == all || n == s.coarse(v)
 	case onLine:
 		if d > 0 && d&(d-1) == 0 && (n == d || n == s.ranks/(2*d)) { // of a binomial tree
 			return true
 		}
-		return n == s.ranks || !s.ring && n == s.ranks-d
+		return n == s.ranks || !s.ring && n == s.ranks-d || d > 1 && n == (s.ranks+d-1)/d-1
 	case fixed:
 		return n == 1 || n >= s.ranks-1
 	case byXor:
@@ -371,6 +389,36 @@ func (s *space) regular(r rule, v vector, n int) bool {
 		}
 	}
 	return n == all
+}
+
+// coarse returns the number of ranks that have the partner at a displacement along one dimension if only ranks whose
+// coordinates are multiples of its length take part, as on a coarse level of a multigrid method; -1 if it is none.
+func (s *space) coarse(v vector) int {
+	step := v.step()
+	if step < 2 {
+		return -1
+	}
+	all := 1
+	for d, n := range s.grid {
+		n = (n + step - 1) / step
+		if v[d] != 0 && !s.periodic[d] {
+			n--
+		}
+		all *= n
+	}
+	return all
+}
+
+// step returns the length of a displacement along one dimension, 0 for others.
+func (v vector) step() int {
+	step := int32(0)
+	for _, c := range v {
+		if c != 0 && step != 0 {
+			return 0
+		}
+		step += max(c, -c)
+	}
+	return int(step)
 }
 
 // grids returns all grids of n ranks: one dimension first, then by the number of dimensions and the difference of

@@ -12,7 +12,7 @@ import (
 type feature struct {
 	kind featureKind
 	dim  int
-	call *call // of isRoot, inTree and belowTree
+	call *call // of isRoot, inTree, belowTree and multiples
 }
 
 type featureKind uint8
@@ -29,6 +29,7 @@ const (
 	isRoot                 // of the collective
 	inTree                 // remainder modulo twice the displacement: a binomial tree from the leaves
 	belowTree              // the rank against the displacement: a binomial tree from the root
+	multiples              // whether all coordinates are multiples of the displacement: a coarse level
 )
 
 // of returns the value of the feature for a rank.
@@ -72,6 +73,16 @@ func (f feature) of(s *space, rank int) int32 {
 		}
 	case inTree:
 		return multiple(rank%(2*f.call.distance()), f.call.distance())
+	case multiples:
+		step := int32(f.call.at.step())
+		if f.call.rule == onLine {
+			return min(int32(rank)%step, 1)
+		}
+		for _, c := range s.coordinates(rank) {
+			if c%step != 0 {
+				return 1
+			}
+		}
 	case belowTree:
 		return multiple(rank/f.call.distance()*f.call.distance(), f.call.distance())
 	}
@@ -127,7 +138,7 @@ func (f feature) describe() string {
 	return []string{"all ranks", fmt.Sprintf("place along %c", axes[f.dim]), "first or last rank",
 		fmt.Sprintf("parity along %c", axes[f.dim]), "parity of the rank", "parity of the sum of coordinates",
 		"half of the ranks", "places along all dimensions", "root or not",
-		"place in a binomial tree", "place in a binomial tree"}[f.kind]
+		"place in a binomial tree", "place in a binomial tree", "level of the grid"}[f.kind]
 }
 
 // features returns the features of ranks, the simplest first. Those of one value per rank would fit anything.
@@ -168,6 +179,9 @@ func (m *model) fitPresence(i int32) error {
 	if c := s.call; isMessage(c.kind) && c.distance()&(c.distance()-1) == 0 && (c.rule == onLine || c.rule == byXor) {
 		features = append([]feature{{kind: inTree}, {kind: belowTree}}, features...)
 	}
+	if c := s.call; (c.rule == onLine || c.rule == onGrid) && c.at.step() > 1 {
+		features = append(features, feature{kind: multiples})
+	}
 	for _, f := range features {
 		f.call = s.call
 		table := map[int32]bool{}
@@ -181,9 +195,6 @@ func (m *model) fitPresence(i int32) error {
 			}
 		}
 		if fits {
-			if f.kind == inTree || f.kind == belowTree { // the largest distance has not all kinds of place
-				table = map[int32]bool{0: table[0], 1: table[1], 2: table[2]}
-			}
 			s.feature, s.table = f, table
 			return nil
 		}

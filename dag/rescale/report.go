@@ -260,7 +260,7 @@ func (c count) text() string {
 		n = strings.Join(along, ", ")
 	}
 	if len(along) > 1 {
-		n = "max(" + n + ")"
+		n = map[bool]string{false: "max(", true: "min("}[c.log] + n + ")"
 	}
 	switch {
 	case c.fixed:

@@ -69,7 +69,13 @@ func (m *model) extrapolate(ctx context.Context, o Options) (*dag.Trace, *Report
 		return nil, nil, err
 	}
 	g.new.grid = grid
-	classes := g.assignDonors()
+	if err := g.plan(); err != nil {
+		return nil, nil, err
+	}
+	classes, err := g.assignDonors()
+	if err != nil {
+		return nil, nil, err
+	}
 	out, err := g.generate(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -190,6 +196,9 @@ func (m *model) firstUse() []int {
 		c := m.slots[m.order[place]].call
 		if c == nil || c.rule != onGrid {
 			continue
+		}
+		if c.comm > 0 && c.comm < 1<<8 { // a Cartesian communicator, whose first dimension varies slowest
+			break
 		}
 		moved := 0
 		for d := range when {
