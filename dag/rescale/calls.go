@@ -45,6 +45,7 @@ type exchange struct {
 	byRank   []priced // costs of rankRules
 	first    int      // number of the first group with the same pairs: programs number iterations by tags
 	repeated bool     // that is another group
+	cube     bool     // the edges of a hypercube
 }
 
 // sequences are the messages and collectives of each rank, as numbers of calls.
@@ -188,6 +189,38 @@ func (x *exchange) price(s *space) {
 	}
 }
 
+// findCubes marks the groups whose messages go along the edges of a hypercube of all ranks, if those of all dimensions
+// are there. The edges are as well those of a grid of two ranks along each dimension, which is less likely.
+func findCubes(s *space, all []*exchange) {
+	edges := 0
+	var cubes []*exchange
+	for _, x := range all {
+		if x.repeated || len(x.pairs)%s.ranks != 0 {
+			continue
+		}
+		counts := map[int32]int{}
+		for _, p := range x.pairs {
+			counts[p.from^p.to]++
+		}
+		whole, own := true, 0
+		for v, n := range counts {
+			whole = whole && n == s.ranks && v&(v-1) == 0
+			own |= int(v)
+		}
+		if whole {
+			cubes, edges = append(cubes, x), edges|own
+		}
+	}
+	const least = 16 // ranks: fewer are a grid more often
+	if s.ranks < least || edges != s.ranks-1 {
+		return
+	}
+	for _, x := range cubes {
+		x.cube = true
+		x.byRank = slices.DeleteFunc(x.byRank, func(p priced) bool { return p.rule != byXor })
+	}
+}
+
 // chosen is a choice of rules for all groups.
 type chosen struct {
 	cost  int
@@ -206,7 +239,7 @@ func choose(s *space, all []*exchange) chosen {
 			continue
 		}
 		var list []priced
-		if len(s.grid) > 1 && !x.dense(s.ranks) {
+		if len(s.grid) > 1 && !x.dense(s.ranks) && !x.cube {
 			if cost, irregular, ok := s.cost(onGrid, x.pairs); ok {
 				list = append(list, priced{onGrid, cost, irregular})
 			}

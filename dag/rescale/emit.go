@@ -125,7 +125,14 @@ func (g *target) callAt(i *instance) (c call, p *progress) {
 	x := &g.loops[i.loop]
 	p = &x.body[i.body]
 	first := g.slots[g.order[x.first+i.body]].call
-	c.tag = first.tag + int64(i.round)*p.tags
+	switch p.shift {
+	case 1:
+		c.tag = first.tag << min(i.round, 30)
+	case -1:
+		c.tag = first.tag >> min(i.round, 62)
+	default:
+		c.tag = first.tag + int64(i.round)*p.tags
+	}
 	d := p.dim
 	switch {
 	case c.kind == dag.Coll && p.kind == sum:

@@ -64,6 +64,7 @@ type progress struct {
 	start int32   // of call.at[dim] in the first round
 	step  int32   // of a sum
 	tags  int64   // added to the tag
+	shift int     // of the tag instead: 1 doubles it, -1 halves it
 	half  int     // the size: 1 doubles, -1 halves
 	size  [2]size // of the first round
 }
@@ -316,6 +317,11 @@ func (f *loopFinder) loopAt(i, l, most int) (x loop, ok bool) {
 	if moving == sum && x.rounds == 2 && f.doubles(&x) {
 		moving = double
 	}
+	for b := range x.body {
+		if x.rounds == 2 {
+			x.body[b].shift = 0
+		}
+	}
 	if roots > 0 {
 		return f.rootsAt(x, mask)
 	}
@@ -442,8 +448,7 @@ func (f *loopFinder) extends(x *loop) bool {
 		if x.body != nil && p.kind == still && x.body[b].kind != still {
 			return false
 		}
-		p.tags = next.call.tag - s.call.tag
-		if x.rounds > 1 && p.tags != x.body[b].tags {
+		if !p.tag(s.call.tag, next.call.tag, x, b) {
 			return false
 		}
 		half, ok := ratio(s, next)
@@ -454,6 +459,24 @@ func (f *loopFinder) extends(x *loop) bool {
 	}
 	x.body = body
 	return true
+}
+
+// tag sets how the tag changes, and reports whether that continues the rounds before. Tags may be the distance.
+func (p *progress) tag(from, to int64, x *loop, b int) bool {
+	p.tags = to - from
+	if from != 0 && to == 2*from {
+		p.shift = 1
+	} else if to != 0 && from == 2*to {
+		p.shift = -1
+	}
+	switch {
+	case x.rounds == 1:
+		return true
+	case x.body[b].tags == p.tags && (x.rounds == 2 || x.body[b].shift == 0):
+		p.shift = 0
+		return true
+	}
+	return p.shift != 0 && p.shift == x.body[b].shift
 }
 
 // presentAs reports whether the same property of the ranks decides which of them have two slots.

@@ -167,6 +167,7 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 			x.price(&line)
 		}
 	}
+	findCubes(&line, groups)
 	sparse := slices.DeleteFunc(slices.Clone(groups), func(x *exchange) bool { return x.dense(p) })
 	clear := false
 	for dims := 1; dims <= maxDims && !clear; dims++ {

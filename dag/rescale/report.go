@@ -129,11 +129,60 @@ func (g *target) report(classes []Class, source string) *Report {
 		assume("tags are the rank of the %s plus a number", []string{fromSender: "sender",
 			fromReceiver: "receiver"}[g.tags])
 	}
+	g.assumeKept(assume)
 	if drawnSizes > 0 {
 		assume("the sizes of %d calls follow no rule; each rank has those of a recorded rank", drawnSizes)
 	}
 	r.Dropped = g.dropped()
 	return r
+}
+
+// assumeKept names what keeps its value on the new ranks although another rule gives the recorded value as well: distances
+// in the order of ranks, and numbers of iterations that are those of the ranks.
+func (g *target) assumeKept(assume func(format string, args ...any)) {
+	p, n := g.old.ranks, g.new.ranks
+	if p == n {
+		return
+	}
+	counts := map[call]int{}
+	var kept []string
+	for place, i := range g.order {
+		c := g.slots[i].call
+		if c == nil || c.kind != dag.Send || g.loopOf[place] >= 0 {
+			continue
+		}
+		same := *c
+		same.tag = 0
+		if counts[same]++; counts[same] > 1 || c.rule != onLine && c.rule != byXor {
+			continue
+		}
+		at := g.single[place]
+		now, _ := g.callAt(&g.instances[at])
+		switch {
+		case now.at != c.at:
+			assume("%s becomes %s, as far around all ranks", c.short(), now.short())
+		case c.distance() > 1 || c.rule == byXor:
+			kept = append(kept, c.rule.describe(c.at))
+		}
+	}
+	if len(kept) > 0 {
+		assume("distances in the order of ranks do not depend on their number: %s", strings.Join(kept[:min(len(kept), 8)],
+			", "))
+	}
+	const least = 8 // ranks: smaller numbers are common
+	told := map[int]bool{}
+	for _, i := range g.order {
+		c := g.slots[i].call
+		if c == nil {
+			continue
+		}
+		same := *c
+		same.tag = 0
+		if k := counts[same]; p >= least && !told[k] && (k == p || k == p-1 || 2*k == p || 2*k == p-2) {
+			told[k] = true
+			assume("%d times %s is a number of iterations that does not depend on the number of ranks", k, c.short())
+		}
+	}
 }
 
 // orderNote explains which dimension became the longest if the recorded grid does not tell.
