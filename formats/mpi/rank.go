@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -34,6 +35,8 @@ type rankReader struct {
 	after    predecessors // dependencies of the next op
 	pending  []testPoint  // tests in the current gap that may have completed a request
 	last     dag.Time     // end of the previous call, since base
+	calls    dag.Time     // time since then in calls that become no op
+	left     bool         // the current call has become an op
 	base     int64        // microseconds: the first time of the file
 	based    bool
 	began    bool     // whether last is set
@@ -142,6 +145,7 @@ func (r *rankReader) callLine(line []byte) error {
 	}
 	switch c.do {
 	case nothing:
+		r.localCall(line, c, colon)
 		return nil
 	case nextStep:
 		if r.steps < math.MaxInt32 {
@@ -166,7 +170,37 @@ func (r *rankReader) callLine(line []byte) error {
 			return r.fail(inLine, s.expected+" in "+string(name), strconv.Quote(excerpt(line[min(s.p, len(line)):])))
 		}
 	}
-	return r.call(name, c, f)
+	r.left = false
+	if err := r.call(name, c, f); err != nil {
+		return err
+	}
+	if !r.left && c.do != initialize && c.do != finalize && c.do != abort {
+		r.addCall(f)
+	}
+	return nil
+}
+
+// localCall reads the times of a call that becomes no op. Its other fields may have any form.
+func (r *rankReader) localCall(line []byte, c *call, colon int) {
+	var f fields
+	s := parser{b: line, p: colon}
+	if s.parse(c, &f); s.expected == "" {
+		r.addCall(&f)
+	}
+}
+
+// addCall adds the time of a call that becomes no op.
+func (r *rankReader) addCall(f *fields) {
+	if !r.began || r.over || !f.hasStart || !f.hasEnd {
+		return
+	}
+	start, err := r.since(f.start)
+	if err != nil {
+		return
+	}
+	if end, err := r.since(f.end); err == nil {
+		r.calls += max(0, end-max(start, r.last))
+	}
 }
 
 // since returns a time since the first time of the file.
@@ -274,19 +308,26 @@ func (r *rankReader) hasPending() bool {
 // closeGap adds the computation up to the start of a call.
 func (r *rankReader) closeGap(start dag.Time) {
 	r.begin(start)
+	before := dag.Time(0) // in calls before the last test
 	for i := range r.pending {
 		if t := &r.pending[i]; t.waiting > 0 {
-			r.compute(t.at.start)
+			if t.waits {
+				r.compute(t.at.start, t.calls-before)
+			} else {
+				r.compute(max(t.at.start, t.at.end), t.callsBehind()-before)
+			}
+			before = t.callsBehind()
 			r.last = max(t.at.start, t.at.end)
 			r.tested[t.id] = int32(r.b.Len())
 		}
 	}
 	r.pending = r.pending[:0]
-	r.compute(start)
+	r.compute(start, r.calls-before)
+	r.calls = 0
 }
 
-// compute adds the computation from the end of the last call to a time.
-func (r *rankReader) compute(until dag.Time) {
+// compute adds the computation from the end of the last call to a time, which contains the given time in calls.
+func (r *rankReader) compute(until, calls dag.Time) {
 	d := until - r.last
 	if d < 0 {
 		r.backward.add(r.line)
@@ -294,7 +335,11 @@ func (r *rankReader) compute(until dag.Time) {
 	if d <= 0 {
 		return
 	}
-	i := r.add(&dag.Op{Kind: dag.Calc, Duration: d}, span{r.last, until})
+	op := dag.Op{Kind: dag.Calc, Duration: d}
+	if calls = min(calls, d); calls > 0 {
+		op.Attrs = attr.CallTime(int64(calls))
+	}
+	i := r.add(&op, span{r.last, until})
 	r.after.clear()
 	r.after.ends = append(r.after.ends, i)
 }
@@ -314,7 +359,7 @@ func (r *rankReader) add(op *dag.Op, at span) int {
 
 // leave records the end of a call.
 func (r *rankReader) leave(at span) {
-	r.last = max(at.start, at.end)
+	r.last, r.left = max(at.start, at.end), true
 	if at.end < at.start {
 		r.backward.add(r.line)
 	}

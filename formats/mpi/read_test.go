@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/golden"
 )
@@ -221,15 +222,16 @@ func TestCalls(t *testing.T) {
 		"a request that a test completes": {
 			begin + "MPI_Irecv:100:9:1:1,4,4:1:5:0,0,2:800:101\nMPI_Test:111:800:0:0:112\nMPI_Test:121:800:0:0:122\n" +
 				"MPI_Barrier:132:0,0,2:133\nMPI_Test:133:800:0:0:134\n" + end, `0 recv 4 from 1 tag 5 @0s-1us
-1 calc 20us with 0 @1us-21us
+1 calc 21us {"mpi":{"calls_ps":2000000}} with 0 @1us-22us
 2 calc 10us after 1 @22us-32us
 3 coll barrier 0 after 2 @32us-33us
-4 calc 866us after 3 after 0 @34us-900us
+4 calc 1us {"mpi":{"calls_ps":1000000}} after 3 @33us-34us
+5 calc 866us after 4 after 0 @34us-900us
 `},
 		"the last test before the variable is used again": {
 			begin + "MPI_Irecv:100:9:1:1,4,4:1:5:0,0,2:800:101\nMPI_Test:111:800:0:0:112\nMPI_Test:121:800:0:0:122\n" +
 				"MPI_Irecv:132:9:1:1,4,4:1:6:0,0,2:800:133\nMPI_Wait:143:800:0:144\n", `0 recv 4 from 1 tag 5 @0s-1us
-1 calc 20us with 0 @1us-21us
+1 calc 21us {"mpi":{"calls_ps":2000000}} with 0 @1us-22us
 2 calc 10us after 1 after 0 @22us-32us
 3 recv 4 from 1 tag 6 after 2 @32us-33us
 4 calc 10us with 3 @33us-43us
@@ -689,5 +691,40 @@ func TestWorseClocks(t *testing.T) {
 			"enters it 4us after another one has left it, without them 0s")) {
 			t.Errorf("difference of %s s: warnings %q", difference, warnings)
 		}
+	}
+}
+
+// TestCallTime checks the time of calls that become no op in each gap: of a split, of another local call, and of tests,
+// the last of which completes a receive.
+func TestCallTime(t *testing.T) {
+	const end = "MPI_Finalize:150:-\n"
+	trace, _, err := readTexts(format.ReadOptions{},
+		"MPI_Init:-:1:2:100\n"+
+			"MPI_Comm_split:103:0,0,2:0:0:77:110\n"+
+			"MPI_Irecv:115:9:8:1,1,1:1:7:0,0,2:8:116\n"+
+			"MPI_Test:120:8:0:0:124\n"+
+			"MPI_Get_count:125:0:0,1,1:0:127\n"+
+			"MPI_Test:130:8:0:0:131\n"+
+			"MPI_Send:140:9:8:1,1,1:1:7:0,0,2:141\n"+end,
+		"MPI_Init:-:1:2:100\n"+
+			"MPI_Comm_split:103:0,1,2:0:0:77:110\n"+
+			"MPI_Sendrecv:115:9:8:1,1,1:0:7:9:8:1,1,1:0:7:0,1,2:0:116\n"+end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type calc struct{ all, calls dag.Time }
+	var got []calc
+	r := trace.Ranks[0]
+	for i, kind := range r.Kind {
+		if kind == dag.Calc {
+			got = append(got, calc{r.CalcTime(i), dag.Time(attr.ParseCallTime(r.Attrs.At(i)))})
+		}
+	}
+	const us = dag.Microsecond
+	if want := []calc{{15 * us, 7 * us}, {15 * us, 7 * us}, {9 * us, 0}, {9 * us, 0}}; !slices.Equal(got, want) {
+		t.Errorf("calcs %v, expected %v", got, want)
+	}
+	if offsets := r.Deps.Of(3); !slices.Contains(offsets, 2) {
+		t.Errorf("the op after the tests waits for ops at the offsets %v, expected the receive, 2", offsets)
 	}
 }

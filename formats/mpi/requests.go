@@ -53,6 +53,13 @@ type testPoint struct {
 	id      int32
 	at      span
 	waiting int32 // requests for which it is the last such call, plus 1 for a call that waits
+	waits   bool
+	calls   dag.Time // in earlier calls of the gap that become no op
+}
+
+// callsBehind returns the time of the gap up to the end of the test in calls that become no op.
+func (t *testPoint) callsBehind() dag.Time {
+	return t.calls + max(0, t.at.end-t.at.start)
 }
 
 // requestArray is the array of requests of the latest call. Programs poll the same array repeatedly.
@@ -320,7 +327,7 @@ func (r *rankReader) testAgain(set int32, at span, waits bool) {
 	if t := r.pendingPoint(s.point); t != nil {
 		t.waiting -= s.size
 	}
-	point := testPoint{id: int32(len(r.tested)), at: at, waiting: s.size}
+	point := testPoint{id: int32(len(r.tested)), at: at, waiting: s.size, waits: waits, calls: r.calls}
 	if waits {
 		point.waiting++
 	}
@@ -359,6 +366,10 @@ func (r *rankReader) pendingPoint(id int32) *testPoint {
 // closeTests ends the current gap behind its last test point, so that an op follows each of them.
 func (r *rankReader) closeTests() {
 	if n := len(r.pending); n > 0 {
-		r.closeGap(r.pending[n-1].at.end)
+		last := &r.pending[n-1]
+		later := max(0, r.calls-last.callsBehind())
+		r.calls = min(r.calls, last.callsBehind())
+		r.closeGap(last.at.end)
+		r.calls = later
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/sim"
 )
 
@@ -17,7 +18,7 @@ import (
 type measured struct {
 	first, last dag.Time
 	steps       []stepEnd // ascending
-	computed    dag.Time  // sum of the calcs, if they are on one stream; otherwise negative
+	computed    dag.Time  // sum of the calcs without calls of MPI, if they are on one stream; otherwise negative
 	excess      dag.Time  // of excluded outliers
 	start       dag.Time  // predicted start
 }
@@ -80,7 +81,8 @@ type MeasuredOptions struct {
 	Starts          []dag.Time // predicted starts of the ranks; nil: 0
 }
 
-// computed returns the time of all calcs of a rank, -1 if they are on several streams, where they may overlap.
+// computed returns the time of all calcs of a rank outside calls of MPI, -1 if they are on several streams, where they
+// may overlap.
 func computed(r *dag.Rank) (sum dag.Time) {
 	stream := int32(-1)
 	for i := range r.Len() {
@@ -90,6 +92,9 @@ func computed(r *dag.Rank) (sum dag.Time) {
 		t := r.CalcTime(i)
 		if t == 0 {
 			continue
+		}
+		if attrs := r.Attrs.At(i); attrs != "" && t > 0 {
+			t -= min(t, dag.Time(attr.ParseCallTime(attrs)))
 		}
 		if on := r.Stream.At(i); stream < 0 {
 			stream = on

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	joining "github.com/tracedag/tracedag/dag/lower/nodes"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
@@ -202,7 +203,7 @@ func TestLongRuns(t *testing.T) {
 	}
 }
 
-// TestComputed: calcs on one stream add up, those on several do not.
+// TestComputed: calcs on one stream add up without their calls of MPI, those on several do not.
 func TestComputed(t *testing.T) {
 	b := dag.NewBuilder(1)
 	r := b.Rank(0)
@@ -210,8 +211,10 @@ func TestComputed(t *testing.T) {
 	r.Send(0, 1, 0)
 	r.Calc(4)
 	r.Add(dag.Op{Kind: dag.Calc, Stream: 7}) // takes no time
-	if got := computed(b.Trace().Ranks[0]); got != 7 {
-		t.Errorf("%d ps, expected 7", got)
+	r.Add(dag.Op{Kind: dag.Calc, Duration: 9, Attrs: attr.CallTime(9)})
+	r.Add(dag.Op{Kind: dag.Calc, Duration: 5, Attrs: attr.CallTime(4)})
+	if got := computed(b.Trace().Ranks[0]); got != 8 {
+		t.Errorf("%d ps, expected 8", got)
 	}
 	b = dag.NewBuilder(1)
 	b.Rank(0).Calc(3)
