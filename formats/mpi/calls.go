@@ -57,6 +57,7 @@ type call struct {
 	kind   dag.Subkind // of collectives
 	later  bool        // returns before its end; the request is the last "q"
 	mode   string      // mode of a send: attrs of the op
+	parts  bool        // creates communicators of some of the ranks, whose members the trace does not show
 }
 
 // The modes of sends.
@@ -104,11 +105,11 @@ func makeCalls() map[string]*call {
 		"MPI_Comm_dup":           {do: commDup, fields: "cq"},
 		"MPI_Comm_dup_with_info": {do: commDup, fields: "cxq"},
 		"MPI_Comm_idup":          {do: commDup, fields: "cqx"},
-		"MPI_Comm_create":        {do: commInfo, fields: "c"},
-		"MPI_Comm_create_group":  {do: commInfo, fields: "c"},
-		"MPI_Comm_split_type":    {do: commInfo, fields: "c"},
-		"MPI_Cart_create":        {do: commInfo, fields: "c"},
-		"MPI_Cart_sub":           {do: commInfo, fields: "c"},
+		"MPI_Comm_create":        {do: commInfo, fields: "c", parts: true},
+		"MPI_Comm_create_group":  {do: commInfo, fields: "c", parts: true},
+		"MPI_Comm_split_type":    {do: commInfo, fields: "c", parts: true},
+		"MPI_Cart_create":        {do: commInfo, fields: "c", parts: true},
+		"MPI_Cart_sub":           {do: commInfo, fields: "c", parts: true},
 		"MPI_Graph_create":       {do: commInfo, fields: "c"},
 		"MPI_Comm_free":          {do: commFree, fields: "q"},
 		"MPI_Comm_disconnect":    {do: commFree, fields: "q"},

@@ -25,8 +25,10 @@ type communicators struct {
 	epoch     int32 // number of communicators freed; only a free can change the meaning of a handle
 	events    []commEvent
 
+	parts       bool     // calls of call.parts
 	histories   []uint64 // of the instances, see history
 	guessed     finding  // communicators with several candidates
+	strided     finding  // communicators whose members follow from the ranks in them
 	misnumbered finding  // communicators of all ranks in which the file's rank differs from its name
 }
 
@@ -208,6 +210,7 @@ func resolveCommunicators(ranks []*rankReader) {
 	}
 	v.findWorld()
 	v.matchRest()
+	v.matchStrides()
 }
 
 // newGroup returns a new communicator of the given ranks.
@@ -566,6 +569,108 @@ func (v *resolver) matchRest() {
 			}
 		}
 	}
+}
+
+// matchStrides finds the groups of unknown instances from the ranks in them, as MPI_Cart_sub and MPI_Comm_create
+// number them: the members of a row, column or range are a stride apart. The k-th unknown instances of a size on all
+// ranks that have one, and have such a call, belong together if exactly one stride explains them all, and all members
+// call the same collectives.
+func (v *resolver) matchStrides() {
+	type call struct{ size, order int32 }
+	index := map[call]int{}
+	var calls [][]witness
+	for rank, r := range v.ranks {
+		orders := map[int32]int32{}
+		for i := range r.instances {
+			size := r.instances[i].size
+			if r.instances[i].group != nil || !r.parts {
+				continue
+			}
+			key := call{size, orders[size]}
+			orders[size]++
+			k, known := index[key]
+			if !known {
+				k = len(calls)
+				index[key], calls = k, append(calls, nil)
+			}
+			calls[k] = append(calls[k], witness{int32(rank), int32(i)})
+		}
+	}
+	type use struct {
+		rank int32
+		key  commKey
+	}
+	earlier := map[use]*group{} // communicators of earlier parts of the files
+	at := make([]*witness, len(v.ranks))
+	for _, users := range calls {
+		clear(at)
+		for i := range users {
+			at[users[i].rank] = &users[i]
+		}
+		stride := v.stride(users, at)
+		if stride == 0 || !v.agree(users, at, stride) {
+			continue
+		}
+		for _, first := range users {
+			in := v.instance(first)
+			if in.rank > 0 {
+				continue
+			}
+			members := make([]int32, in.size)
+			for j := range members {
+				members[j] = first.rank + int32(j)*stride
+			}
+			g := earlier[use{first.rank, in.commKey}]
+			if g == nil || !slices.Equal(g.members, members) {
+				g = v.newGroup(members)
+			}
+			for _, rank := range members {
+				member := v.instance(*at[rank])
+				member.group = g
+				earlier[use{rank, member.commKey}] = g
+				v.ranks[rank].strided.add(member.line)
+			}
+		}
+	}
+}
+
+func (v *resolver) instance(of witness) *instance {
+	return &v.ranks[of.rank].instances[of.inst]
+}
+
+// stride returns the only distance of members that fits the ranks of all users in their communicators, 0 if there is
+// none or more than one. at are the users by rank.
+func (v *resolver) stride(users []witness, at []*witness) (found int32) {
+	size := v.instance(users[0]).size
+	for stride := int32(1); int(stride)*int(size-1) < len(at); stride++ {
+		has := func(rank, number int32) bool {
+			return rank >= 0 && int(rank) < len(at) && at[rank] != nil && v.instance(*at[rank]).rank == number
+		}
+		if slices.ContainsFunc(users, func(u witness) bool {
+			number := v.instance(u).rank
+			return number > 0 && !has(u.rank-stride, number-1) || number < size-1 && !has(u.rank+stride, number+1)
+		}) {
+			continue
+		}
+		if found > 0 {
+			return 0
+		}
+		found = stride
+	}
+	return found
+}
+
+// agree reports whether each user calls the same collectives as the one that is a stride before it, as far as all calls
+// are known.
+func (v *resolver) agree(users []witness, at []*witness, stride int32) bool {
+	return !slices.ContainsFunc(users, func(u witness) bool {
+		if v.instance(u).rank == 0 {
+			return false
+		}
+		before := at[u.rank-stride]
+		return v.ranks[u.rank].hasHistory(u.inst) && v.ranks[before.rank].hasHistory(before.inst) &&
+			v.ranks[u.rank].history(u.inst) != v.ranks[before.rank].history(before.inst)
+	})
 }
 
 // number assigns numbers in the DAG to the groups of ops, in the order of ranks and first uses.

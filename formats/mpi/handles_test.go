@@ -117,6 +117,67 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// TestStrides: members of communicators from MPI_Cart_sub and MPI_Comm_create are found if they are a stride apart.
+func TestStrides(t *testing.T) {
+	const n = 12
+	for name, c := range map[string]struct {
+		place func(rank int) (number, size int) // in the communicator; size 0: not a member
+		want  func(rank int) (first, stride int)
+	}{
+		"rows": {func(rank int) (int, int) { return rank % 4, 4 },
+			func(rank int) (int, int) { return rank / 4 * 4, 1 }},
+		"columns": {func(rank int) (int, int) { return rank / 4, 3 }, func(rank int) (int, int) { return rank % 4, 4 }},
+		"of three dimensions": {func(rank int) (int, int) { return rank / 2 % 3, 3 },
+			func(rank int) (int, int) { return rank/6*6 + rank%2, 2 }},
+		"range": {func(rank int) (int, int) {
+			if rank < 3 || rank > 9 || rank%2 == 0 {
+				return 0, 0
+			}
+			return rank/2 - 1, 4
+		}, func(int) (int, int) { return 3, 2 }},
+		"no stride": {func(rank int) (int, int) { return []int{0, 1, 2, 2, 1, 0}[rank%6], 3 }, nil},
+	} {
+		var files []string
+		for rank := range n {
+			text := fmt.Sprintf("MPI_Init:-:1:2:0\nMPI_Cart_sub:1:94000%05d,%d,%d:600:700:2\n", 16*rank, rank, n)
+			if number, size := c.place(rank); size > 0 {
+				comm := fmt.Sprintf("%d,%d,%d", 94100000000+160*rank, number, size)
+				text += fmt.Sprintf("MPI_Barrier:3:%s:4\nMPI_Comm_free:5:900:5\nMPI_Barrier:6:%s:7\n", comm, comm)
+			}
+			files = append(files, text+"MPI_Finalize:9:-\n")
+		}
+		trace, warnings, err := readTexts(format.ReadOptions{}, files...)
+		if c.want == nil {
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			continue
+		}
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "a fixed stride apart") {
+			t.Errorf("%s: warnings %q, error %v", name, warnings, err)
+			continue
+		}
+		for rank, r := range trace.Ranks {
+			for i, kind := range r.Kind {
+				if kind != dag.Coll {
+					continue
+				}
+				first, stride := c.want(rank)
+				_, size := c.place(rank)
+				for k, member := range trace.Comms[r.Comm.At(i)].Members() {
+					if int(member) != first+k*stride || trace.Comms[r.Comm.At(i)].Size() != size {
+						t.Errorf("%s: rank %d is with %v", name, rank, trace.Comms[r.Comm.At(i)].Members())
+						break
+					}
+				}
+			}
+		}
+		if problems := dag.Validate(trace); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems[0])
+		}
+	}
+}
+
 // TestUnfinished: files that are cut off are named, whatever they end with.
 func TestUnfinished(t *testing.T) {
 	for name, text := range map[string]string{

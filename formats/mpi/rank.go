@@ -245,6 +245,7 @@ func (r *rankReader) call(name []byte, c *call, f *fields) error {
 		r.over, r.whole = true, c.do == finalize
 		return nil
 	case commInfo:
+		r.parts = r.parts || c.parts
 		_, err := r.communicator(f)
 		return err
 	case commSplit, commDup, commFree:

@@ -137,10 +137,11 @@ func (r *rankReader) drop(i int) {
 
 // warn reports suspicious data of the trace.
 func warn(ranks []*rankReader, o format.ReadOptions) {
-	var backward, unwaited, cancelled, misnumbered, guessed, cut finding
+	var backward, unwaited, cancelled, misnumbered, guessed, strided, cut finding
 	for _, r := range ranks {
 		cancelled.merge(r.file, &r.cancelled)
 		guessed.merge(r.file, &r.guessed)
+		strided.merge(r.file, &r.strided)
 		if !r.over {
 			cut.merge(r.file, &finding{count: 1})
 		}
@@ -167,6 +168,10 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 	if guessed.count > 0 {
 		o.Warn("%s:%d: a communicator has several candidates; the oldest is used (%s in all)",
 			guessed.file, guessed.line, times(guessed.count))
+	}
+	if strided.count > 0 {
+		o.Warn("%s:%d: the trace does not list the members of a communicator; they follow from the ranks in it, a "+
+			"fixed stride apart (%s in all)", strided.file, strided.line, times(strided.count))
 	}
 	warnOfEnds(&cut, o.Warn)
 }
