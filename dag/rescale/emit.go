@@ -3,6 +3,8 @@ package rescale
 import (
 	"context"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"iter"
 	"math/big"
 	"math/rand/v2"
@@ -20,11 +22,12 @@ type target struct {
 	o         Options
 	new       space
 	instances []instance
-	single    []int32 // instance of each place of the order outside of loops
-	loopOf    []int32 // loop of each place, -1: none
-	bases     []int32 // first instance of each loop
-	counts    []int   // rounds of each loop
-	donors    []int32 // recorded rank for calcs and sizes of each rank
+	single    []int32   // instance of each place of the order outside of loops
+	loopOf    []int32   // loop of each place, -1: none
+	bases     []int32   // first instance of each loop
+	counts    []int     // rounds of each loop
+	counted   []*counts // of each slot
+	donors    []int32   // recorded rank for calcs and sizes of each rank
 	commBase  map[int32]int32
 	comms     []dag.Comm
 }
@@ -222,11 +225,23 @@ func (s *space) place(rank int) int32 {
 	return value
 }
 
-// character is what ranks have in common of which one can stand for the other: the place on the grid and the calls
-// that they make, as bits of the slots in text; -1 and "" are any.
+// character is what ranks have in common of which one can stand for the other: the place on the grid, -1 for any, and
+// the calls that they make, one of role, "" for any.
 type character struct {
 	place int32
 	calls string
+}
+
+// role is which calls a rank makes, with the number of rounds of loops: that it has, that it lacks, or neither; as
+// digests.
+type role [3]string
+
+// characters returns the characters of a rank, the most exact first.
+func (r *role) characters(place int32) (all []character) {
+	for _, calls := range append(r[:], "") {
+		all = append(all, character{place, calls}, character{-1, calls})
+	}
+	return all
 }
 
 // assignDonors chooses the recorded rank whose calcs and unexplained sizes each rank has: one at the same place of the
@@ -235,18 +250,19 @@ type character struct {
 func (g *target) assignDonors() ([]Class, error) {
 	members := map[character][]int32{}
 	places := map[int32][]int32{}
-	calls := g.recordedCalls()
+	roles := g.recordedRoles()
 	for rank := range g.old.ranks {
-		c := character{place: g.old.place(rank)}
-		places[c.place] = append(places[c.place], int32(rank))
-		if calls != nil {
-			c.calls = calls[rank]
-		}
-		for _, known := range []character{c, {-1, c.calls}, {c.place, ""}, {-1, ""}} {
-			if n := len(members[known]); n == 0 || members[known][n-1] != int32(rank) {
-				members[known] = append(members[known], int32(rank))
+		place := g.old.place(rank)
+		places[place] = append(places[place], int32(rank))
+		for _, c := range roles[rank].characters(place) {
+			if n := len(members[c]); n == 0 || members[c][n-1] != int32(rank) {
+				members[c] = append(members[c], int32(rank))
 			}
 		}
+	}
+	differ := false
+	for rank := range roles {
+		differ = differ || roles[rank] != roles[places[g.old.place(rank)][0]]
 	}
 	queues := map[character][]int32{}
 	counts := map[int32]int{}
@@ -254,23 +270,21 @@ func (g *target) assignDonors() ([]Class, error) {
 	random := rand.New(rand.NewPCG(uint64(g.o.Seed), 0x7265736361_6c65))
 	same := slices.Equal(g.old.grid, g.new.grid)
 	for rank := range g.donors {
-		c := character{place: g.new.place(rank)}
-		counts[c.place]++
+		place := g.new.place(rank)
+		counts[place]++
 		if same {
 			g.donors[rank] = int32(rank)
 			continue
 		}
-		if calls != nil {
+		var r role
+		if differ {
 			var err error
-			if c.calls, err = g.callsOf(rank); err != nil {
+			if r, err = g.roleOf(rank); err != nil {
 				return nil, err
 			}
 		}
-		for _, like := range []character{c, {-1, c.calls}, {c.place, ""}, {-1, ""}} {
-			if c = like; members[c] != nil {
-				break
-			}
-		}
+		list := r.characters(place)
+		c := list[slices.IndexFunc(list, func(c character) bool { return members[c] != nil })]
 		if len(queues[c]) == 0 {
 			q := slices.Clone(members[c])
 			random.Shuffle(len(q), func(i, j int) { q[i], q[j] = q[j], q[i] })
@@ -281,69 +295,67 @@ func (g *target) assignDonors() ([]Class, error) {
 	return classesOf(&g.new, places, counts), nil
 }
 
-// recordedCalls returns the calls of each recorded rank, or nil if ranks at the same place have the same ones.
-func (g *target) recordedCalls() []string {
-	all := make([]string, g.old.ranks)
-	at := map[int32]string{}
-	differ := false
+// recordedRoles returns the role of each recorded rank.
+func (g *target) recordedRoles() []role {
+	all := make([]role, g.old.ranks)
 	for rank := range all {
-		all[rank] = g.callBits(func(i int32) bool {
+		all[rank] = g.roleBy(func(i int32) (has, of int) {
 			place := g.slots[i].place
 			l := g.loopOf[place]
 			if l < 0 {
-				return g.opAt[i][rank] >= 0
+				return min(1, int(g.opAt[i][rank])+1), 1
 			}
 			x := &g.loops[l]
 			for round := range x.rounds {
 				if g.opAt[g.order[x.first+round*x.length+(int(place)-x.first)%x.length]][rank] >= 0 {
-					return true
+					has++
 				}
 			}
-			return false
+			return has, x.rounds
 		})
-		place := g.old.place(rank)
-		if before, known := at[place]; known && before != all[rank] {
-			differ = true
-		}
-		at[place] = all[rank]
-	}
-	if !differ {
-		return nil
 	}
 	return all
 }
 
-// callsOf returns the calls of a rank of the new trace.
-func (g *target) callsOf(rank int) (string, error) {
+// roleOf returns the role of a rank of the new trace.
+func (g *target) roleOf(rank int) (role, error) {
 	var failed error
-	return g.callBits(func(i int32) bool {
+	return g.roleBy(func(i int32) (has, of int) {
 		for inst := range g.instancesOf(i) {
 			ok, err := g.has(inst, rank)
 			if err != nil {
 				failed = err
 			}
-			if ok || err != nil {
-				return ok
+			if of++; ok {
+				has++
 			}
 		}
-		return false
+		return has, of
 	}), failed
 }
 
-// callBits returns which calls a rank has: those of loops, in any round.
-func (g *target) callBits(has func(slot int32) bool) string {
-	var bits []byte
+// roleBy returns a role by the number of rounds of each call that a rank has, 1 outside of loops.
+func (g *target) roleBy(rounds func(slot int32) (has, of int)) role {
+	var sums [3]hash.Hash // of texts as long as the program
+	for i := range sums {
+		sums[i] = fnv.New128a()
+	}
+	var text []byte
 	for place, i := range g.order {
 		if l := g.loopOf[place]; g.slots[i].call == nil || l >= 0 && place >= g.loops[l].first+g.loops[l].length {
 			continue
 		}
-		b := byte('0')
-		if has(i) {
-			b = '1'
+		has, of := rounds(i)
+		for i, n := range []int{has, of - has, min(has, 1)} {
+			text = numbers(text[:0], []int32{int32(n)})
+			sums[i].Write(text)
 		}
-		bits = append(bits, b)
 	}
-	return string(bits)
+	r := role{}
+	for i := range sums {
+		r[i] = string(sums[i].Sum([]byte{byte('0' + i)}))
+	}
+	return r
 }
 
 // makeComms makes the communicators of the new trace.
@@ -622,6 +634,9 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 		} else if p != nil && p.half < 0 {
 			*to >>= min(i.round, 62)
 		}
+	}
+	if c.sub == dag.Alltoallv {
+		g.setCounts(&op, i.slot, rank)
 	}
 	return op, nil
 }

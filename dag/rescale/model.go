@@ -29,17 +29,19 @@ type model struct {
 
 // slot is an op of the program that each rank has once or not at all.
 type slot struct {
-	call     *call // nil for calcs
-	template dag.Op
-	join     bool    // a calc without length that waits for messages
-	needs    []int32 // of a join that some ranks lack: one of these slots must be there
-	always   bool    // all ranks with the partner have it
-	feature  feature // otherwise decides who has it
-	table    map[int32]bool
-	size     size // of Bytes
-	recv     size // of RecvBytes
-	edges    []edge
-	place    int32 // in the order
+	call      *call // nil for calcs
+	template  dag.Op
+	join      bool    // a calc without length that waits for messages
+	needs     []int32 // of a join that some ranks lack: one of these slots must be there
+	always    bool    // all ranks with the partner have it
+	feature   feature // otherwise decides who has it
+	table     map[int32]bool
+	size      size    // of Bytes
+	recv      size    // of RecvBytes
+	counts    *counts // by partner, or nil
+	uncounted bool    // counts follow no rule
+	edges     []edge
+	place     int32 // in the order
 
 	ascending bool // the dependencies of the ops are in ascending order
 }
@@ -383,6 +385,7 @@ func (m *model) build(k *skeleton) error {
 			return err
 		}
 		m.fitSizes(int32(i))
+		m.slots[i].counts, m.slots[i].uncounted = m.fitCounts(int32(i))
 	}
 	m.findLoops()
 	for place, s := range m.order {

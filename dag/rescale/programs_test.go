@@ -1,9 +1,12 @@
 package rescale_test
 
 import (
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/rescale"
 )
 
@@ -67,6 +70,141 @@ func tagged(n int) *dag.Trace {
 	})
 }
 
+// halo is a halo exchange on a grid of y rows of x ranks, periodic along y only. Each direction has a tag.
+func halo(x, y int) *dag.Trace {
+	return calls(x*y, func(rank int, add func(dag.Op)) {
+		col, row := rank%x, rank/x
+		for range 2 {
+			for tag, to := range []int{rank - 1, rank + 1, (row+y-1)%y*x + col, (row+1)%y*x + col} {
+				if tag == 0 && col == 0 || tag == 1 && col == x-1 {
+					continue
+				}
+				add(dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: 64, Tag: int64(tag)})
+			}
+			for tag, from := range []int{rank + 1, rank - 1, (row+1)%y*x + col, (row+y-1)%y*x + col} {
+				if tag == 0 && col == x-1 || tag == 1 && col == 0 {
+					continue
+				}
+				add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: 64, Tag: int64(tag)})
+			}
+		}
+	})
+}
+
+// panels is a product of matrices: each column of ranks in turn broadcasts its panel along the rows, and each row along
+// the columns. The panels of the whole matrices have n rows.
+func panels(x, y, n int) *dag.Trace {
+	t := calls(x*y, func(rank int, add func(dag.Op)) {
+		col, row := rank%x, rank/x
+		bcast := func(comm, root int, bytes int64) {
+			op := dag.Op{Kind: dag.Coll, Subkind: dag.Bcast, Peer: int32(root), Comm: int32(comm), RecvBytes: bytes}
+			if root == rank {
+				op.Bytes, op.RecvBytes = bytes, 0
+			}
+			add(op)
+		}
+		for k := range max(x, y) {
+			bcast(1+row, row*x+k%x, int64(n/y))
+			bcast(1+y+col, k%y*x+col, int64(n/x))
+			add(dag.Op{Duration: 1000})
+		}
+	})
+	for row := range y {
+		t.Comms = append(t.Comms, dag.Comm{Ranges: []dag.Range{{First: int32(row * x), Stride: 1, Count: int32(x)}}})
+	}
+	for col := range x {
+		t.Comms = append(t.Comms, dag.Comm{Ranges: []dag.Range{{First: int32(col), Stride: int32(x), Count: int32(y)}}})
+	}
+	return t
+}
+
+// master is a rank that gathers a message of each other one and answers.
+func master(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for range 2 {
+			for other := 1; other < n && rank == 0; other++ {
+				add(dag.Op{Kind: dag.Recv, Peer: int32(other), Bytes: 4096, Tag: 3})
+			}
+			for other := 1; other < n && rank == 0; other++ {
+				add(dag.Op{Kind: dag.Send, Peer: int32(other), Bytes: 8, Tag: 4})
+			}
+			if rank > 0 {
+				add(dag.Op{Duration: 1000})
+				add(dag.Op{Kind: dag.Send, Bytes: 4096, Tag: 3})
+				add(dag.Op{Kind: dag.Recv, Bytes: 8, Tag: 4})
+			}
+		}
+	})
+}
+
+// binary is a reduction in a binary tree, whose ranks compute for different times.
+func binary(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for range 3 {
+			add(dag.Op{Duration: 1000})
+			for child := 2*rank + 1; child <= 2*rank+2 && child < n; child++ {
+				add(dag.Op{Kind: dag.Recv, Peer: int32(child), Bytes: 64})
+				add(dag.Op{Duration: 100})
+			}
+			if rank > 0 {
+				add(dag.Op{Kind: dag.Send, Peer: int32((rank - 1) / 2), Bytes: 64})
+			}
+		}
+	})
+}
+
+// levels is a multigrid method, on whose coarser levels every second rank of the level before takes part.
+func levels(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for range 2 {
+			for tag, d := int64(0), 1; d < n && rank%d == 0; tag, d = tag+1, 2*d {
+				for _, side := range []int{d, -d} {
+					if to := rank + side; to >= 0 && to < n {
+						add(dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: 512, Tag: tag})
+					}
+					if from := rank - side; from >= 0 && from < n {
+						add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: 512, Tag: tag})
+					}
+				}
+				add(dag.Op{Duration: 1000})
+			}
+			add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+		}
+	})
+}
+
+// butterfly is exchanges by exclusive or whose tag is the distance.
+func butterfly(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for range 3 {
+			for d := 1; d < n; d *= 2 {
+				add(dag.Op{Kind: dag.Send, Peer: int32(rank ^ d), Bytes: 8, Tag: int64(d)})
+				add(dag.Op{Kind: dag.Recv, Peer: int32(rank ^ d), Bytes: 8, Tag: int64(d)})
+				if rank%3 > 0 || d > 1 { // tracers omit short calcs
+					add(dag.Op{Duration: 10})
+				}
+			}
+		}
+	})
+}
+
+// particles is an alltoallv that sends most to the nearest ranks on a ring, and bytes to the others.
+func particles(n int, others int64) *dag.Trace {
+	t := calls(n, func(rank int, add func(dag.Op)) {
+		list := attr.Counts{}
+		op := dag.Op{Kind: dag.Coll, Subkind: dag.Alltoallv}
+		for other := range n {
+			d := max(rank-other, other-rank)
+			bytes := []int64{4000, 1000, 250, others}[min(d, n-d, 3)]
+			list.Send, list.Recv = append(list.Send, bytes), append(list.Recv, bytes)
+			op.Bytes, op.RecvBytes = op.Bytes+bytes, op.RecvBytes+bytes
+		}
+		op.Attrs = attr.WithCounts("", &list)
+		add(op)
+	})
+	return t
+}
+
 func TestPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -77,8 +215,67 @@ func TestPrograms(t *testing.T) {
 		{"leaders", leaders(4, 4), leaders(4, 8), []int{4, 8}},
 		{"longer leaders", leaders(4, 8), leaders(8, 16), nil},
 		{"tagged", tagged(16), tagged(24), nil},
+		{"periodic rows", halo(4, 2), halo(4, 4), []int{4, 4}},
+		{"panels", panels(4, 4, 1<<10), panels(8, 4, 1<<10), []int{8, 4}},
+		{"more panels", panels(8, 4, 1<<10), panels(8, 8, 1<<10), nil},
+		{"master", master(16), master(40), nil},
+		{"binary tree", binary(16), binary(50), nil},
+		{"levels", levels(16), levels(64), nil},
+		{"butterfly", butterfly(16), butterfly(64), nil},
+		{"particles", particles(16, 0), particles(48, 0), nil},
+		{"particles and counts", particles(16, 8), particles(48, 8), nil},
 	} {
-		got, _ := mustRescale(t, c.from, rescale.Options{Ranks: len(c.want.Ranks), Grid: c.grid})
+		o := rescale.Options{Ranks: len(c.want.Ranks), Grid: c.grid}
+		if strings.Contains(c.name, "panels") {
+			o.Scaling = rescale.Strong
+		}
+		got, _ := mustRescale(t, c.from, o)
 		checkEqual(t, c.name, got, c.want)
+		if a, b := makespan(t, got), makespan(t, c.want); c.from.Ranks[0].Kind[0] != dag.Coll && o.Scaling == rescale.Weak &&
+			a != b {
+			t.Errorf("%s: makespan %d, expected %d", c.name, a, b)
+		}
+		for rank, r := range got.Ranks {
+			for i := range r.Kind {
+				if a := r.Attrs.At(i); a != c.want.Ranks[rank].Attrs.At(i) {
+					t.Fatalf("%s: rank %d: attributes %s, expected %s", c.name, rank, a, c.want.Ranks[rank].Attrs.At(i))
+				}
+			}
+		}
+	}
+}
+
+// TestAssumptions checks that the report names what could as well depend on the number of ranks, and what is lost.
+func TestAssumptions(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	sent := [16][16]int64{}
+	for from := range sent {
+		for to := range sent {
+			sent[from][to] = random.Int64N(100)
+		}
+	}
+	scattered := calls(16, func(rank int, add func(dag.Op)) {
+		list := attr.Counts{}
+		op := dag.Op{Kind: dag.Coll, Subkind: dag.Alltoallv}
+		for other := range sent {
+			list.Send, list.Recv = append(list.Send, sent[rank][other]), append(list.Recv, sent[other][rank])
+			op.Bytes, op.RecvBytes = op.Bytes+sent[rank][other], op.RecvBytes+sent[other][rank]
+		}
+		op.Attrs = attr.WithCounts("", &list)
+		add(op)
+	})
+	for _, c := range []struct {
+		from *dag.Trace
+		want string
+	}{
+		{scattered, "dropped: the bytes by partner of 1 alltoallv"},
+		{generate(t, "stencil iterations=16 grid=16"), "assumed: 16 times send rank"},
+		{generate(t, "pattern name=bitcomplement ranks=16"), ""},
+		{panels(4, 4, 1<<10), "assumed: 4 rounds of bcast with roots from member 0 on"},
+	} {
+		_, report := mustRescale(t, c.from, rescale.Options{Ranks: 64})
+		if text := strings.Join(report.Summary(), "\n"); !strings.Contains(text, c.want) {
+			t.Errorf("report %q, expected %q", text, c.want)
+		}
 	}
 }

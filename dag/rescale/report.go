@@ -339,6 +339,15 @@ func (g *target) dropped() (all []string) {
 	if measured {
 		all = append(all, "measured times")
 	}
+	lost := 0
+	for i := range g.slots {
+		if s := &g.slots[i]; s.uncounted || s.counts != nil && g.counted[i] == nil {
+			lost++
+		}
+	}
+	if lost > 0 && g.old.ranks != g.new.ranks {
+		all = append(all, fmt.Sprintf("the bytes by partner of %d alltoallv, which follow no rule", lost))
+	}
 	if attrs || g.from.Attrs != "" {
 		all = append(all, "attributes of formats")
 	}

@@ -72,6 +72,9 @@ func (m *model) extrapolate(ctx context.Context, o Options) (*dag.Trace, *Report
 	if err := g.plan(); err != nil {
 		return nil, nil, err
 	}
+	if err := g.checkCounts(); err != nil {
+		return nil, nil, err
+	}
 	classes, err := g.assignDonors()
 	if err != nil {
 		return nil, nil, err
