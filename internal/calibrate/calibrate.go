@@ -4,6 +4,7 @@ package calibrate
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim/fit"
@@ -12,31 +13,42 @@ import (
 
 // Options select how to estimate.
 type Options struct {
-	Backend  string // loggops or flow; empty: loggops
-	Topology string // of flow, as --topology names it
-	Seed     uint64 // of the draws of intervals
-	Threads  int    // of the predictions, at least 1
-	Version  string // of the program, for the file
+	Backend    string // of Backends; empty: the first
+	Topology   string // of flow and packet, as --topology names it
+	Transport  string // of packet
+	Network    string // of analytical, as --network names it
+	Congestion string // of analytical, as --congestion names it
+	Seed       uint64 // of the draws of intervals
+	Threads    int    // of the predictions, at least 1
+	Version    string // of the program, for the file
 }
 
 // Backends are the backends whose parameters Estimate estimates; the first is the default.
-var Backends = []string{"loggops", "flow"}
+var Backends = []string{"loggops", "flow", "packet", "analytical"}
 
-// Estimate returns the parameters of a backend, and the algorithms of collectives that the tables have.
+// Estimate returns the parameters of a backend, and the algorithms of collectives that the tables have, unless the
+// backend has its own.
 func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, error) {
 	estimate := estimateLogGOPS
 	switch o.Backend {
 	case "", "loggops":
 	case "flow":
 		estimate = estimateFlow
+	case "packet":
+		estimate = estimatePacket
+	case "analytical":
+		estimate = estimateAnalytical
 	default:
-		return nil, fmt.Errorf("expected the backend loggops or flow, found %q", o.Backend)
+		return nil, fmt.Errorf("expected one of the backends %s, found %q", strings.Join(Backends, ", "), o.Backend)
 	}
 	f, time, err := estimate(ctx, tables, o)
 	if err != nil {
 		return nil, err
 	}
 	f.Version = o.Version
+	if time == nil {
+		return f, nil
+	}
 	var rows []fit.Measurement
 	for _, t := range tables {
 		rows = append(rows, t.Rows...)

@@ -17,7 +17,7 @@ import (
 // estimateFlow estimates the parameters of flow on a network: those of single messages from ping-pongs and calls, then
 // those that messages show that share links, by simulations.
 func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
-	if err := checkPlaces(tables); err != nil {
+	if err := checkPlaces(tables, "flow"); err != nil {
 		return nil, nil, err
 	}
 	route, _, err := flow.Routes(ctx, o.Topology)
@@ -124,14 +124,19 @@ func replayFlow(f *fit.File) (replayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := []string{"topology=" + f.Topology}
+	return replayOn(flow.Backend.Name, append(settings, [2]string{"topology", f.Topology})), nil
+}
+
+// replayOn returns the times of ranks on a backend with settings.
+func replayOn(backend string, settings [][2]string) replayer {
+	var texts []string
 	for _, s := range settings {
 		texts = append(texts, s[0]+"="+s[1])
 	}
 	return func(ctx context.Context, t *dag.Trace, marks [][]int) (at [][]float64, end []float64, err error) {
 		c := &clock{marks: marks}
-		result, err := backends.Run(t, flow.Backend.Name, backends.Set(texts...),
+		result, err := backends.Run(t, backend, backends.Set(texts...),
 			backends.Options(sim.RunOptions{Context: ctx, Timeline: c}))
 		return c.times(result, err)
-	}, nil
+	}
 }

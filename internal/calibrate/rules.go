@@ -177,7 +177,8 @@ func (f *identified) explain(kinds []*measured) {
 	}
 	if base >= 0 {
 		f.remarks = append(f.remarks, fmt.Sprintf("the algorithms of %d of %d collectives are those of the table %s; "+
-			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds), f.table.name))
+			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds),
+			f.table.name))
 	}
 	f.expression = strings.Join(entries, ";")
 }

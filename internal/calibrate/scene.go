@@ -57,6 +57,13 @@ func (s *scene) mark() {
 	}
 }
 
+// pause lets time pass on each rank, longer than what a message leaves behind.
+func (s *scene) pause() {
+	for r := range s.ranks {
+		s.add(r, dag.Op{Kind: dag.Calc, Duration: dag.Second})
+	}
+}
+
 // send and receive add a blocking message.
 func (s *scene) send(from, to int, bytes int64) {
 	s.add(from, dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: bytes})

@@ -90,11 +90,11 @@ func FromTrace(ctx context.Context, t *dag.Trace) (*fit.Table, error) {
 }
 
 // checkPlaces returns an error about tables without places for a backend that needs them.
-func checkPlaces(tables []*fit.Table) error {
+func checkPlaces(tables []*fit.Table, backend string) error {
 	for _, t := range tables {
 		if t.Tool == traceTool {
-			return fmt.Errorf("%s: expected times with places for the backend flow, found those of a trace, which are "+
-				"of any two ranks; fit loggops, or give tables of a micro-benchmark", t.Name)
+			return fmt.Errorf("%s: expected times with places for the backend %s, found those of a trace, which are "+
+				"of any two ranks; fit loggops, or give tables of a micro-benchmark", t.Name, backend)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/fit"
 )
 
 // Backend is the registry entry of this backend.
@@ -26,7 +27,9 @@ var Backend = sim.Kind{
 
 // backend is the configuration of the backend.
 type backend struct {
-	networkFile    string // or a network in one line
+	networkFile    string    // or a network in one line
+	fitted         *fit.File // parameters of a file; nil: none
+	fittedFile     string
 	systemFile     string
 	memoryFile     string
 	congestion     string
@@ -51,6 +54,7 @@ func (b *backend) Traits() sim.Traits { return sim.Traits{Path: true, Memory: tr
 
 func (b *backend) Params() param.Set {
 	set := param.Set{
+		param.Func("file", "params", "parameter file that --fit wrote", b.setParams),
 		param.File(&b.networkFile, "network",
 			"network: ASTRA-sim configuration file, or specification such as "+
 				"'Ring(4)_Switch(8)@100,50GB/s,500ns', or conv-3d and other systems of the paper (required)"),
@@ -80,7 +84,13 @@ func (b *backend) Check(env *sim.Env) error {
 		return param.Errorf("network", "the analytical backend needs a network, such as 'Ring(8)@100GB/s,500ns'")
 	}
 	b.env = env.OrEmpty()
+	if err := b.selectFitted(); err != nil {
+		return err
+	}
 	if err := b.readNetwork(); err != nil {
+		return err
+	}
+	if err := b.applyFitted(); err != nil {
 		return err
 	}
 	if err := b.readMemory(); err != nil {

@@ -9,14 +9,17 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // File is a parameter file: what --fit estimates and --params reads.
 type File struct {
 	Backend    string               `json:"backend"`
 	Model      string               `json:"model"`
-	Topology   string               `json:"topology,omitempty"` // network of backend flow, as --topology names it
+	Topology   string               `json:"topology,omitempty"` // network, as --topology or --network names it
 	Parameters map[string]Parameter `json:"parameters"`
 	Segments   []FileSegment        `json:"segments"` // ascending, the first from 0
 	Choices    []Choice             `json:"collectives,omitempty"`
@@ -35,7 +38,7 @@ type Parameter struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	Unit  string  `json:"unit"` // s, s/B, B or 1 (a factor or number)
+	Unit  string  `json:"unit"` // s, s/B, B/s, B or 1 (a factor or number)
 }
 
 // UnmarshalJSON reads a parameter. A value must be given: 0 would be another machine. Without an interval, it is the
@@ -157,8 +160,8 @@ func ReadFile(name string) (*File, error) {
 	return f, nil
 }
 
-// Parse parses a parameter file. Unknown members are errors, as is a value that is negative or no number. The error does
-// not name the file.
+// Parse parses a parameter file. Unknown members are errors, as is a value that is negative or no number. The error
+// does not name the file.
 func Parse(data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("expected a parameter file of at most %d bytes, found more", maxFile)
@@ -195,15 +198,77 @@ func Parse(data []byte) (*File, error) {
 	return f, nil
 }
 
+// Setting is an option of a backend that has the value of a parameter of all sizes, times a scale.
+type Setting struct {
+	Parameter, Option, Unit string
+	Scale                   float64
+}
+
+// Apply calls set with each option that the file has a parameter for, and its text, in the order of the settings. It
+// returns an error about a file of another backend, or with segments of size, an unknown parameter, or a value with
+// another unit or above 10^15.
+func (f *File) Apply(backend string, settings []Setting, set func(option, text string) error) error {
+	const most = 1e15
+	if f.Backend != backend {
+		return fmt.Errorf("expected parameters of backend %s, found backend %q", backend, f.Backend)
+	}
+	if len(f.Segments) > 0 {
+		return fmt.Errorf("expected parameters for all sizes, as backend %s has them, found segments of size", backend)
+	}
+	known := 0
+	for _, s := range settings {
+		p, is := f.Parameters[s.Parameter]
+		if !is {
+			continue
+		}
+		known++
+		v := p.Value * s.Scale
+		switch {
+		case p.Unit != s.Unit:
+			return fmt.Errorf("%s is %g %s, expected the unit %s", s.Parameter, p.Value, p.Unit, s.Unit)
+		case v > most:
+			return fmt.Errorf("%s is %g %s, expected at most %g", s.Parameter, p.Value, p.Unit, most/s.Scale)
+		case p.Unit == "B":
+			v = math.Round(v)
+		case p.Unit == "s":
+			v = math.Round(v*1e3) / 1e3
+		}
+		if err := set(s.Option, strconv.FormatFloat(v, 'f', -1, 64)); err != nil {
+			return fmt.Errorf("%s: %w", s.Parameter, err)
+		}
+	}
+	if known < len(f.Parameters) {
+		var names []string
+		for _, s := range settings {
+			names = append(names, s.Parameter)
+		}
+		return fmt.Errorf("unknown parameter among %s, expected %s", strings.Join(f.Names(), ", "),
+			strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// Beside returns the name of the file's network: if there is no file of that name, one beside the parameter file.
+func (f *File) Beside(name string) string {
+	if _, err := os.Stat(f.Topology); err == nil || f.Topology == "" || filepath.IsAbs(f.Topology) {
+		return f.Topology
+	}
+	beside := filepath.Join(filepath.Dir(name), f.Topology)
+	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+		return beside
+	}
+	return f.Topology
+}
+
 func check(parameters map[string]Parameter) error {
 	for name, p := range parameters {
 		if !(p.Value >= 0) || math.IsInf(p.Value, 0) {
 			return fmt.Errorf("%s: expected a value of at least 0, found %g", name, p.Value)
 		}
 		switch p.Unit {
-		case "s", "s/B", "B", "1":
+		case "s", "s/B", "B/s", "B", "1":
 		default:
-			return fmt.Errorf("%s: expected the unit s, s/B, B or 1, found %q", name, p.Unit)
+			return fmt.Errorf("%s: expected the unit s, s/B, B/s, B or 1, found %q", name, p.Unit)
 		}
 	}
 	return nil

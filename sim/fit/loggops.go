@@ -460,6 +460,18 @@ func (e *estimate) residuals(predict func(path int, bytes int64) float64) {
 	}
 }
 
+// coarse warns if the errors of ping-pongs show that the model does not describe the machine.
+func (e *estimate) coarse(why string) {
+	worst := 0.0
+	for _, r := range e.file.Residuals {
+		worst = max(worst, r.Largest)
+	}
+	if worst > 0.05 {
+		e.file.Remark("times depend on the size otherwise than in the model: errors of ping-pongs reach %.2g %%; %s",
+			100*worst, why)
+	}
+}
+
 // sharing warns if messages at once slow each other, which the backend does not model.
 func (e *estimate) sharing() {
 	worst, at := 1.1, Measurement{}
@@ -484,7 +496,7 @@ func (e *estimate) sharing() {
 	}
 	if at.Test != "" {
 		e.file.Remark("messages share links: %s of %d bytes between %s takes %.2f times what messages without "+
-			"contention take; the loggops backend has no contention inside the network, use flow or packet", at.Test,
-			at.Bytes, at.Where, worst)
+			"contention take; the %s backend has no contention inside the network, use flow or packet", at.Test,
+			at.Bytes, at.Where, worst, e.file.Backend)
 	}
 }

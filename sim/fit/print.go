@@ -29,8 +29,14 @@ func (f *File) WriteTable(w io.Writer) error {
 	for _, name := range order(f.Parameters) {
 		line(name, f.Parameters[name].text())
 	}
+	f.writeSegments(w)
+	return f.writeChoices(w)
+}
+
+// writeSegments prints the parameters of each segment.
+func (f *File) writeSegments(w io.Writer) {
 	if len(f.Segments) == 0 {
-		return nil
+		return
 	}
 	names := order(f.Segments[0].Parameters)
 	table := [][]string{append([]string{"bytes from"}, names...)}
@@ -43,7 +49,6 @@ func (f *File) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	sim.PrintColumns(w, table)
-	return f.writeChoices(w)
 }
 
 // writeChoices prints the algorithms of collectives.
@@ -102,6 +107,8 @@ func (p Parameter) text() string {
 		scale, unit = 1e9, "ns"
 	case p.Unit == "1":
 		unit = ""
+	case p.Unit == "B/s":
+		scale, unit = 1e-9, "GB/s"
 	case p.Unit == "s/B":
 		scale, unit = 1e9, "ns/B"
 	}

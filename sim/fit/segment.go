@@ -74,8 +74,8 @@ func Split(points []Point) ([]Segment, error) {
 	return segments, nil
 }
 
-// divisions is [Split] with finer divisions, whose cuts noise may hide: each segment of many sizes has one cut more than
-// before. A machine without noise has none.
+// divisions is [Split] with finer divisions, whose cuts noise may hide: each segment of many sizes has one cut more
+// than before. A machine without noise has none.
 func divisions(points []Point) (segments []Segment, finer [][]Segment, err error) {
 	s, err := newSplitter(points)
 	if err != nil {

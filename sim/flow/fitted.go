@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,21 +30,11 @@ func (b *backend) setParams(name string) error {
 			return fmt.Errorf("%s: %s: %w", name, s[0], err)
 		}
 	}
-	if b.topology == "" && f.Topology != "" {
-		b.topology = f.Topology
-		if _, err := os.Stat(f.Topology); err != nil && !filepath.IsAbs(f.Topology) {
-			if beside := filepath.Join(filepath.Dir(name), f.Topology); isFile(beside) {
-				b.topology = beside
-			}
-		}
+	if b.topology == "" {
+		b.topology = f.Beside(name)
 	}
 	b.fitted = f
 	return nil
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // otherNetwork returns a warning if the parameters were estimated on another network, or "".

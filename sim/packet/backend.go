@@ -43,6 +43,9 @@ type backend struct {
 	placement topology.Placement
 	placed    bool // the caller chose the placement
 	nics      int
+	chosen    bool // the caller chose the transport
+
+	latencyFactor, bandwidthFactor float64 // of all links
 
 	sample                dag.Time
 	samples, flows, ports string // file names
@@ -57,7 +60,8 @@ type backend struct {
 }
 
 func newBackend() *backend {
-	b := &backend{nics: 1, maxFlows: 100_000, placement: topology.DefaultPlacement}
+	b := &backend{nics: 1, maxFlows: 100_000, placement: topology.DefaultPlacement, latencyFactor: 1,
+		bandwidthFactor: 1}
 	b.params, _ = NewParams("ndp", CompatNone) // ndp always exists
 	return b
 }
@@ -91,19 +95,18 @@ func (b *backend) Check(env *sim.Env) (err error) {
 			}
 		}
 	}
-	var find func(name string) ([]int, error)
-	if b.network, b.platform = nil, nil; topology.IsPlatform(b.topology) {
-		if b.platform, err = platform.Load(b.topology); err == nil {
-			find = b.platform.LinkByName
-		}
-	} else if b.network, err = topology.Load(b.topology); err == nil {
-		find = b.network.LinkByName
+	if err := b.load(); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("--topology: %w", err)
+	if err := b.scale(); err != nil {
+		return fmt.Errorf("--latency-factor, --bandwidth-factor: %w", err)
 	}
 	if err := b.checkParams(env); err != nil {
 		return err
+	}
+	find := b.network.LinkByName
+	if b.platform != nil {
+		find = b.platform.LinkByName
 	}
 	for _, text := range b.failTexts {
 		failure, err := topology.ParseFailure(text, find)
@@ -126,6 +129,19 @@ func (b *backend) Check(env *sim.Env) (err error) {
 		}
 	}
 	return b.placement.CheckNames(b.platform.HostNames())
+}
+
+// load reads the network or the platform.
+func (b *backend) load() (err error) {
+	if b.network, b.platform = nil, nil; topology.IsPlatform(b.topology) {
+		b.platform, err = platform.Load(b.topology)
+	} else {
+		b.network, err = topology.Load(b.topology)
+	}
+	if err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
+	return nil
 }
 
 // checkParams completes and checks the parameters of runs.
@@ -291,6 +307,10 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 	if o.Figures && b.network != nil {
 		result.Add(sim.Section{Key: "network", Value: topology.NewFigure(b.network, report.traffic(b.network)),
 			At: sim.Detail})
+	}
+	if b.latencyFactor != 1 || b.bandwidthFactor != 1 {
+		result.Params = append(result.Params, sim.Value{Name: "latency_factor", Value: b.latencyFactor},
+			sim.Value{Name: "bandwidth_factor", Value: b.bandwidthFactor})
 	}
 	if result.Path != nil {
 		result.Add(result.Path.Section(o.Path))

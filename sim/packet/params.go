@@ -434,6 +434,9 @@ func (b *backend) setTransport(name string) (err error) {
 	return err
 }
 
+// largestFactor is the largest factor of latencies and rates.
+const largestFactor = 1e6
+
 func (b *backend) Params() param.Set {
 	names := make([]string, len(Transports))
 	for i, t := range Transports {
@@ -450,7 +453,7 @@ func (b *backend) Params() param.Set {
 			return b.setTransport(p.Transport)
 		}).Among(Simulators()...)
 	transport := param.Func("name", "transport", "transport protocol with its congestion control",
-		b.setTransport).Default(p.Transport).Among(names...)
+		func(name string) error { b.chosen = true; return b.setTransport(name) }).Default(p.Transport).Among(names...)
 	const byTransport = "set by the transport"
 	queueing := param.Choice(&p.Queueing, "queueing", "queueing discipline of switch ports",
 		queueings[:]...).Default(byTransport).
@@ -466,7 +469,12 @@ func (b *backend) Params() param.Set {
 	set := param.Set{
 		compat.Hidden(),
 		transport,
+		param.Func("file", "params", "parameter file that --fit wrote", b.setParams),
 		topology.Param(&b.topology),
+		param.Float(&b.latencyFactor, "latency-factor", "multiple of the latencies of links and switches").
+			Between(0, largestFactor),
+		param.Float(&b.bandwidthFactor, "bandwidth-factor", "multiple of the rates of links").
+			Between(1/largestFactor, largestFactor),
 		param.Choice(&b.coupling, "coupling", "message model: own (MPI rules), htsim (lists of flows) or atlahs (GOAL)",
 			"own", "htsim", "atlahs").Default("as --compat"),
 		topology.PlacementParam(&b.placement),
@@ -526,7 +534,8 @@ func (b *backend) Params() param.Set {
 	set = append(set, b.window.Params()...)
 	set = append(set, param.Int(&b.maxFlows, "max-flows",
 		"largest number of flows that --json lists; above it, percentiles").Range(0, math.MaxInt32))
-	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "end")
+	set.Under("Network", "params", "topology", "latency-factor", "bandwidth-factor", "placement", "nics", "fail",
+		"local-rate", "local-latency", "seed", "end")
 	set.Under("Switches", "queueing", "queue", "buffer", "buffer-share", "control-queue", "control-ratio", "ecn",
 		"balance", "entropy", "flowlet-gap", "paths")
 	set.Under("Transport", "transport", "set", "mss", "header-size", "control-size", "whole-packets")

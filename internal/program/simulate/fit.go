@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -29,10 +30,12 @@ type fitFlags struct {
 var ownFitFlags = []string{"fit-out", "fit-backend", "fit-trace"}
 
 const fitPage = `--fit estimates the parameters of the loggops backend, model strict, from tables of micro-benchmarks,
-or those of flow on a network:
+or those of flow, packet or analytical on a network:
 
   simulate --fit --fit-out machine.json pingpong.csv osu_latency.txt
   simulate --fit --fit-backend flow --topology cluster.xml --fit-out machine.json tables.csv
+  simulate --fit --fit-backend packet --topology cluster.xml --transport dctcp tables.csv
+  simulate --fit --fit-backend analytical --network 'Switch(8)_Switch(4)@1GB/s,1us' tables.csv
   simulate --params machine.json trace.parquet
 
 Tables are CSV with a header (bytes or size, and a time or rate with its unit, such as seconds, us or MB/s; optionally
@@ -41,8 +44,8 @@ is a ping-pong, half of a round trip. Other tests separate the parameters: send_
 recv_late (time in a receive long after its message), send_late (time in a send whose receive is late), windowN (N
 messages at once), exchange, allexchange and incastK (messages that share links).
 
-The result has segments of message size with L, G, o and O, or with os, ois, or and factors of latency and bandwidth,
-each with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their
+The result has segments of message size with L, G, o and O, or with os, ois, or and factors of latency and bandwidth;
+packet has one set of o, mss, header size and factors, analytical the latency and bandwidth of each dimension: each with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their
 number of ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend
 and --collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops: the shortest from the
 start of a send to the end of a blocking receive that waited for it. --json prints the parameter file; --seed selects
@@ -52,7 +55,7 @@ the draws of the intervals. --plot fit=FILE.svg draws measured and fitted times 
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.wanted, "fit", false, "estimate parameters of a backend from tables of measured times")
 	flags.StringVar(&f.on, "fit-backend", calibrate.Backends[0], "`backend` whose parameters --fit estimates: "+
-		"loggops, or flow on a --topology")
+		"loggops, flow or packet on a --topology, or analytical on a --network")
 	cli.CompleteWith(cmd, "fit-backend", calibrate.Backends)
 	flags.StringVar(&f.trace, "fit-trace", "", "recorded `TRACE` whose messages --fit takes as ping-pongs")
 	cli.OutputVar(flags, &f.file, "fit-out", "write the parameters to `FILE`, for --params")
@@ -105,7 +108,8 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		tables = append(tables, table)
 	}
 	estimate, err := calibrate.Estimate(p.Context(), tables, calibrate.Options{Seed: uint64(seed), Threads: o.Threads,
-		Backend: o.fitting.on, Topology: o.Own.Text("topology"), Version: p.Version})
+		Backend: o.fitting.on, Topology: o.Own.Text("topology"), Transport: cmp.Or(o.Own.Text("transport"), "ndp"),
+		Network: o.Own.Text("network"), Congestion: o.Own.Text("congestion"), Version: p.Version})
 	if err != nil {
 		return err
 	}
@@ -148,16 +152,25 @@ func (o *options) applyFitted(p *cli.Program) {
 // checkFit checks the flags of --fit.
 func (o *options) checkFit(p *cli.Program) error {
 	if !slices.Contains(calibrate.Backends, o.fitting.on) {
-		return cli.Usagef("--fit-backend: expected %s, found %q", strings.Join(calibrate.Backends, " or "),
+		return cli.Usagef("--fit-backend: expected %s, found %q", strings.Join(calibrate.Backends, ", "),
 			o.fitting.on)
 	}
 	used := append(slices.Clone(ownFitFlags), "json", "seed", "threads")
 	if o.fitting.trace != "" {
 		used = append(used, "from", "lenient")
 	}
-	if o.fitting.on == "flow" {
+	switch on := o.fitting.on; on {
+	case "flow", "packet":
 		if used = append(used, "topology"); o.Own.Text("topology") == "" {
-			return cli.Usagef("--fit-backend flow needs the --topology of the machine, a network or a platform file")
+			return cli.Usagef("--fit-backend %s needs the --topology of the machine, a network or a platform file", on)
+		}
+		if on == "packet" {
+			used = append(used, "transport")
+		}
+	case "analytical":
+		if used = append(used, "network", "congestion"); o.Own.Text("network") == "" {
+			return cli.Usagef("--fit-backend analytical needs the --network of the machine, such as " +
+				"'Switch(8)_Switch(4)@1GB/s,1us', whose bandwidths and latencies it replaces")
 		}
 	}
 	for _, name := range o.drawFlags {

@@ -68,6 +68,61 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestFitNetworks: files of the backends packet and analytical select the backend, its network and its model, and flags
+// replace their values.
+func TestFitNetworks(t *testing.T) {
+	keepResults(t, nil)
+	table := "where,bytes,seconds\n"
+	for bytes := 1; bytes <= 1<<20; bytes *= 2 {
+		table += fmt.Sprintf("0-1,%d,%g\n", bytes, 3e-6+float64(bytes)*1e-9)
+	}
+	if err := os.WriteFile("t.csv", []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	result := func(args string) (r struct {
+		Backend  string         `json:"backend"`
+		Model    string         `json:"model"`
+		Makespan int64          `json:"makespan_ps"`
+		Params   map[string]any `json:"params"`
+	}) {
+		t.Helper()
+		out := clitest.Run(newCommand, strings.Fields(args+" --json ring.parquet")...)
+		if err := json.Unmarshal([]byte(out.Stdout), &r); err != nil {
+			t.Fatalf("%s: %v, %s", args, err, out.Stderr)
+		}
+		return r
+	}
+	for _, tt := range []struct{ backend, model, network, other string }{
+		{"packet", "dctcp", "--topology star:hosts=4,rate=10Gbps --transport dctcp", "--transport ndp"},
+		{"analytical", "aware", "--network Ring(4)@1GB/s,1us --congestion aware", "--congestion unaware"},
+	} {
+		r := clitest.Run(newCommand, strings.Fields("--fit --fit-out f.json --plot fit=f.svg --fit-backend "+tt.backend+" "+
+			tt.network+" t.csv")...)
+		if r.Status != 0 || !strings.Contains(r.Stdout, "backend     "+tt.backend+", model "+tt.model+"\n") {
+			t.Fatalf("%s: status %d, stdout %s, stderr %s", tt.backend, r.Status, r.Stdout, r.Stderr)
+		}
+		fitted := result("--params ./f.json")
+		if fitted.Backend != tt.backend || fitted.Model != tt.model {
+			t.Errorf("backend %s, model %s, expected %s, %s", fitted.Backend, fitted.Model, tt.backend, tt.model)
+		}
+		if other := result("--params ./f.json " + tt.other); other.Model == tt.model {
+			t.Errorf("%s has no effect on the model %s", tt.other, other.Model)
+		}
+		if tt.backend == "packet" {
+			if faster := result("--params ./f.json --bandwidth-factor 4"); faster.Makespan >= fitted.Makespan {
+				t.Errorf("makespan %d ps on faster links, expected less than %d", faster.Makespan, fitted.Makespan)
+			}
+			if _, is := fitted.Params["bandwidth_factor"]; !is {
+				t.Errorf("parameters %v lack bandwidth_factor", fitted.Params)
+			}
+			continue
+		}
+		if bw, _ := fitted.Params["bw0_GiBps"].(float64); math.Abs(bw-1e9/(1<<30)) > 1e-3 {
+			t.Errorf("parameters %v, expected the bandwidth 1e9 B/s", fitted.Params)
+		}
+	}
+}
+
 // TestFitPlot draws a fit, and compares its numbers with the table.
 func TestFitPlot(t *testing.T) {
 	keepResults(t, nil)
@@ -189,6 +244,14 @@ func TestFitErrors(t *testing.T) {
 			`"segments":[{"from":0,"parameters":{}}]}`,
 		"flow.json": `{"backend":"flow","model":"smpi","parameters":{"detached":{"value":1e308,"unit":"B"}},` +
 			`"segments":[{"from":0,"parameters":{}}]}`,
+		"packet.json":   `{"backend":"packet","model":"ndp","topology":"star:hosts=8","parameters":{"mss":{"value":1e99,"unit":"B"}},"segments":[]}`,
+		"unit2.json":    `{"backend":"packet","model":"ndp","topology":"star:hosts=8","parameters":{"o":{"value":1,"unit":"B"}},"segments":[]}`,
+		"strange.json":  `{"backend":"packet","model":"ndp","topology":"star:hosts=8","parameters":{"L":{"value":1,"unit":"s"}},"segments":[]}`,
+		"segments.json": `{"backend":"packet","model":"ndp","parameters":{},"segments":[{"from":0,"parameters":{}}]}`,
+		"udp.json":      `{"backend":"packet","model":"udp","topology":"star:hosts=8","parameters":{},"segments":[]}`,
+		"far.json":      `{"backend":"packet","model":"ndp","topology":"star:hosts=8,latency=1s","parameters":{"latency_factor":{"value":1e5,"unit":"1"}},"segments":[]}`,
+		"dims.json":     `{"backend":"analytical","model":"unaware","topology":"Ring(8)@1GB/s,1us","parameters":{"bw1":{"value":1,"unit":"B/s"}},"segments":[]}`,
+		"half.json":     `{"backend":"analytical","model":"half","topology":"Ring(8)@1GB/s,1us","parameters":{},"segments":[]}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -198,6 +261,20 @@ func TestFitErrors(t *testing.T) {
 		args, want string
 		status     int
 	}{
+		{"--fit --fit-backend slots bad.csv", "--fit-backend: expected loggops, flow, packet, analytical, found \"slots\"", 2},
+		{"--fit --fit-backend packet bad.csv", "--fit-backend packet needs the --topology", 2},
+		{"--fit --fit-backend analytical bad.csv", "--fit-backend analytical needs the --network", 2},
+		{"--fit --transport dctcp bad.csv", "--transport has no effect", 2},
+		{"--fit --fit-backend flow --topology star:hosts=8 --congestion aware bad.csv", "--congestion has no effect", 2},
+		{"--params ./packet.json ring.parquet", "mss is 1e+99 B, expected at most", 2},
+		{"--params ./unit2.json ring.parquet", "o is 1 B, expected the unit s", 2},
+		{"--params ./strange.json ring.parquet", "unknown parameter among L, expected o, mss", 2},
+		{"--params ./segments.json ring.parquet", "found segments of size", 2},
+		{"--params ./udp.json ring.parquet", `unknown transport "udp"`, 2},
+		{"--params ./far.json ring.parquet", "--latency-factor, --bandwidth-factor: expected", 1},
+		{"--params ./dims.json ring.parquet", "unknown parameter among bw1, expected lat0, bw0", 1},
+		{"--params ./half.json ring.parquet", `expected the model unaware or aware, found "half"`, 1},
+		{"--backend packet --params ./dims.json ring.parquet", `expected parameters of backend packet, found backend "analytical"`, 2},
 		{"--fit", "--fit needs tables of measured times", 2},
 		{"--fit-out x ring.parquet", "--fit-out needs --fit", 2},
 		{"--fit --L 1us bad.csv", "--L has no effect", 2},
