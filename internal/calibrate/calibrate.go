@@ -8,7 +8,9 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim/fit"
+	"github.com/tracedag/tracedag/sim/flow"
 	"github.com/tracedag/tracedag/sim/loggops"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // Options select how to estimate.
@@ -53,13 +55,34 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	for _, t := range tables {
 		rows = append(rows, t.Rows...)
 	}
-	found, err := identify(ctx, rows, o.Threads, time)
+	found, err := identify(ctx, rows, o.Threads, time, usualTable(f))
 	if err != nil {
 		return nil, err
 	}
 	f.Choices, f.Collective = found.choices, found.expression
 	f.Remarks = append(f.Remarks, found.remarks...)
 	return f, nil
+}
+
+// smpiTable is the table of an SMPI that selects no other, and smpiError the largest error of ping-pongs up to which the
+// protocol of SMPI is that of the machine.
+const (
+	smpiTable = "smpi-default"
+	smpiError = 0.01
+)
+
+// usualTable returns the table that decides for collectives that are not measured, if no table explains the measured
+// ones: that of SMPI if the network is a platform of SimGrid and the protocol of SMPI explains its ping-pongs, else "".
+func usualTable(f *fit.File) string {
+	if f.Backend != flow.Backend.Name || !topology.IsPlatform(f.Topology) {
+		return ""
+	}
+	for _, r := range f.Residuals {
+		if r.Test == "" && r.Largest > smpiError {
+			return ""
+		}
+	}
+	return smpiTable
 }
 
 // estimateLogGOPS estimates the parameters of loggops.

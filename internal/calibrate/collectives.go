@@ -43,8 +43,10 @@ type identified struct {
 // identify finds the algorithms of the measured collectives, by collective and number of ranks, with a range of sizes
 // for each: it predicts each time with every algorithm and selects the one with the smallest error. If the rules of a
 // table, such as that of MPICH, or one algorithm for all sizes explain the times of a collective about as well, the
-// expression has these rules. Remarks name measurements that it cannot use.
-func identify(ctx context.Context, rows []fit.Measurement, threads int, time replayer) (*identified, error) {
+// expression has these rules. If none but the default does, the table usual decides for other collectives, unless it is
+// empty. Remarks name measurements that it cannot use.
+func identify(ctx context.Context, rows []fit.Measurement, threads int, time replayer, usual string) (*identified,
+	error) {
 	groups, found := grouped(rows)
 	var incasts []fit.Measurement
 	for _, m := range rows {
@@ -83,7 +85,7 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 		found.choices = append(found.choices, g.choices()...)
 	}
 	slices.Sort(found.remarks)
-	found.explain(kinds)
+	found.explain(kinds, usual)
 	return found, nil
 }
 

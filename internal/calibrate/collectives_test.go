@@ -79,7 +79,7 @@ func TestIdentify(t *testing.T) {
 	}
 	rows = append(rows, fit.Measurement{Test: "allreduce", Bytes: 8, Seconds: 1}, fit.Measurement{Test: fit.PingPong,
 		Bytes: 8, Seconds: 1})
-	found, err := identify(ctx, rows, 2, time)
+	found, err := identify(ctx, rows, 2, time, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,13 @@ func TestIdentify(t *testing.T) {
 			t.Errorf("%+v, expected no error", c)
 		}
 	}
+	// A table for collectives that are not measured leaves the measured ones.
+	found, err = identify(ctx, rows, 2, time, smpiTable)
+	if err != nil || found.expression != smpiTable+";"+want {
+		t.Errorf("%s, %v: expected the table %s and then %s", found.expression, err, smpiTable, want)
+	}
 	// On another machine no algorithm fits.
-	found, err = identify(ctx, rows[:2], 2, machine(10*dag.Microsecond))
+	found, err = identify(ctx, rows[:2], 2, machine(10*dag.Microsecond), "")
 	if err != nil || len(found.choices) == 0 || !found.choices[0].None || found.expression != "" {
 		t.Errorf("%+v, %v: expected none of the algorithms", found, err)
 	}

@@ -151,15 +151,21 @@ func (m *measured) judge(rule func(g *group, row int) string) (q quality) {
 	return q
 }
 
-// explain sets the expression: the table that explains most collectives, if there is one, and rules for others.
-func (f *identified) explain(kinds []*measured) {
+// explain sets the expression: the table that explains most collectives, if there is one, and rules for others. Without
+// such a table but the default, the expression begins with the usual table, unless that is empty.
+func (f *identified) explain(kinds []*measured, usual string) {
 	var entries []string
 	base := slices.IndexFunc(tables(), func(t table) bool { return t.name == f.table.name })
-	if base > 0 {
-		entries = append(entries, f.table.name) // the default needs no name
+	switch {
+	case base > 0: // the default needs no name
+		entries, usual = append(entries, f.table.name), ""
+	case usual != "" && len(kinds) > 0:
+		entries = append(entries, usual)
+		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
+			"the protocol of SMPI explains the messages: the table %s decides for collectives that the tables lack", usual))
 	}
 	for _, m := range kinds {
-		if f.explained[m.kind] {
+		if f.explained[m.kind] && usual == "" {
 			continue
 		}
 		rules := m.rules()
@@ -175,7 +181,7 @@ func (f *identified) explain(kinds []*measured) {
 			entries = append(entries, v.String()+"="+rules[0])
 		}
 	}
-	if base >= 0 {
+	if base >= 0 && usual == "" {
 		f.remarks = append(f.remarks, fmt.Sprintf("the algorithms of %d of %d collectives are those of the table %s; "+
 			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds),
 			f.table.name))
