@@ -55,6 +55,7 @@ type Param struct {
 	Key      bool   // set by NAME=VALUE in the text of another flag, such as --set, and not by a flag of its own
 	Hide     bool   // accepted, but not listed in help
 	Beside   bool   // names an output beside the trace or result, which does not depend on it
+	Reads    bool   // its value may name a file
 	Repeated bool   // may be given several times
 	Bare     string // value of the flag if none is given; "" if the flag requires a value
 
@@ -84,6 +85,9 @@ func (p Param) Hidden() Param { p.Hide = true; return p }
 
 // Output returns the parameter as one that names an output beside the trace or result.
 func (p Param) Output() Param { p.Beside = true; return p }
+
+// OrFile returns the parameter as one whose value may name a file.
+func (p Param) OrFile() Param { p.Reads = true; return p }
 
 // Placeholder returns the parameter with another placeholder for its value in help.
 func (p Param) Placeholder(text string) Param { p.Arg = text; return p }

@@ -385,7 +385,7 @@ func String(at *string, name, help string) Param {
 
 // File declares the name of a file.
 func File(at *string, name, help string) Param {
-	return define(&text{at, "file"}, name, help, *at)
+	return define(&text{at, "file"}, name, help, *at).OrFile()
 }
 
 type choice struct {

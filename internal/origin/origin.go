@@ -6,6 +6,8 @@ package origin
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -169,4 +171,24 @@ func Digest(inputs []dag.Input) string {
 		sum.Write([]byte(in.SHA256 + "\n"))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// WithDigest returns the value of an option. If it names a regular file, as NAME or file:NAME, then @sha256: and the
+// digest of the file in hexadecimal follow. A file that cannot be read has no digest.
+func WithDigest(text string) string {
+	name := strings.TrimPrefix(text, "file:")
+	// A named pipe must not be opened: its content is read once.
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return text
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return text
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return text
+	}
+	return text + "@sha256:" + hex.EncodeToString(sum.Sum(nil))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -26,7 +27,7 @@ var (
 )
 
 // settings returns the options on the command line that differ from their default and may change results, by name, in
-// the text that the program prints. Keys of --set have the prefix "set.".
+// the text that the program prints. Names of files have their digests. Keys of --set have the prefix "set.".
 func (c *Command) settings() (map[string]string, error) {
 	initial, given, unset := c.Kind.New(), c.Kind.New(), c.Kind.New()
 	if err := c.Options.Apply(given.Params()); err != nil {
@@ -57,6 +58,9 @@ func (c *Command) settings() (map[string]string, error) {
 			add(f.Name, texts, f.DefValue)
 		case !isSet(*p):
 			add(p.Name, cmp.Or(p.Value.String(), texts), defaultOf(initially.Find(p.Name)))
+			if text, there := all[p.Name]; there && p.Reads {
+				all[p.Name] = origin.WithDigest(text)
+			}
 		}
 	})
 	for _, key := range set.Keys() {

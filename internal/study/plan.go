@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/grid"
+	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/internal/provenance"
 	"github.com/tracedag/tracedag/internal/results"
 	"github.com/tracedag/tracedag/param"
@@ -115,7 +116,7 @@ func NewPlan(s *grid.Study, e Engine, base []string, main *Input, folder string)
 	}
 	p := &Plan{Study: s, inputs: make(map[string]*Input)}
 	planner := planner{plan: p, engine: e, base: base, main: main, folder: folder, groups: make(map[string]int),
-		tables: make(map[string]param.Set), omitted: make(map[string]bool)}
+		tables: make(map[string]param.Set), omitted: make(map[string]bool), words: make(map[string]string)}
 	for i := range points {
 		if err := planner.add(&points[i]); err != nil {
 			return nil, fmt.Errorf("point %d (%s): %w", i+1, grid.Describe(points[i].Factors), err)
@@ -143,7 +144,8 @@ type planner struct {
 	groups map[string]int // by arguments and trace
 	tables map[string]param.Set
 
-	omitted map[string]bool // runs of points with values that do not apply
+	omitted map[string]bool   // runs of points with values that do not apply
+	words   map[string]string // words of generators, with the digests of files that they name
 }
 
 func (p *planner) table(backend string) param.Set {
@@ -378,15 +380,14 @@ func (p *planner) input(pt *grid.Point, seed string) (*Input, error) {
 		}
 		line[i] = word
 	}
-	identity := hash(strings.Join(append([]string{"tracegen"}, line...), " "))
+	identity := p.hash(line)
 	if held := grid.Last(pt.Sets, grid.HeldGenerator); held != nil {
 		line = append(line, "--seed", held.Text)
-		identity = hash(strings.Join(append([]string{"tracegen"}, line...), " "))
+		identity = p.hash(line)
 	} else if seed != "" && p.engine.Seeded(line[0]) && !slices.Contains(line, "--seed") {
 		line = append(line, "--seed", seed)
 	}
-	text := strings.Join(append([]string{"tracegen"}, line...), " ")
-	file := p.folder + "/" + hash(text)[:16] + ".parquet"
+	file := p.folder + "/" + p.hash(line)[:16] + ".parquet"
 	in := p.plan.inputs[file]
 	if in == nil {
 		in = &Input{Name: t.Name, File: file, SHA256: identity, Command: line, generated: true}
@@ -395,7 +396,17 @@ func (p *planner) input(pt *grid.Point, seed string) (*Input, error) {
 	return in, nil
 }
 
-func hash(text string) string {
+// hash returns the digest of the command line of a generator. A word that names a file, or has one as the value of a
+// flag, counts with the digest of the file.
+func (p *planner) hash(line []string) string {
+	text := "tracegen"
+	for _, word := range line {
+		if _, known := p.words[word]; !known {
+			value := strings.IndexByte(word, '=') + 1
+			p.words[word] = word[:value] + origin.WithDigest(word[value:])
+		}
+		text += " " + p.words[word]
+	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

@@ -106,7 +106,7 @@ func (b *backend) Params() param.Set {
 			Synonym(balanceSpray, "packet-spray", "packet-spraying", "per-packet"),
 		param.Int(&b.entropy, "entropy", "entropy values per flow, whose hashes select the paths of sprayed flows; "+
 			"0: equal parts on all paths").Range(0, 1<<16).Sweep(),
-		param.Func("file", "params", "parameter file that --fit wrote", b.setParams),
+		param.Func("file", "params", "parameter file that --fit wrote", b.setParams).OrFile(),
 		param.Func("name", "flow-model", "sharing of links: fair (max-min), or cm02, lv08 or smpi as in SimGrid",
 			b.setModel).Default(b.modelName).Among(names...).Alias("network/model"),
 		param.Float(&b.model.latencyFactor, "latency-factor",

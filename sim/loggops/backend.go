@@ -57,7 +57,7 @@ func (b *backend) Params() param.Set {
 				return err
 			}).Among(models...).Default(string(Strict)),
 		param.Func("name", "params", "parameter preset, ai or hpc, or a file that --fit wrote",
-			func(text string) error { return b.setParams(text) }).Offer(PresetNames()...).Default(presets[0].name),
+			func(text string) error { return b.setParams(text) }).Offer(PresetNames()...).Default(presets[0].name).OrFile(),
 		param.TimeIn(&p.L, dag.Nanosecond, "L", "wire latency; without unit in ns").Sweep().
 			Check(p.inSegments(func(s *Segment) { s.L = p.L })),
 		param.TimeIn(&p.Overhead, dag.Nanosecond, "o", "processor time per message at both ends; without unit in ns").
@@ -88,7 +88,7 @@ func (b *backend) Params() param.Set {
 		param.Bool(&b.coscheduled, "noise-cosched", "apply the noise to all ranks at the same time"),
 		param.String(&b.distances.topology, "topology", "network whose paths give the latency of messages in place of "+
 			"--L: specification such as fattree:k=8, .topo file, link list or platform of SimGrid (.xml)").
-			Placeholder("network").Offer(topology.Completions()...),
+			Placeholder("network").Offer(topology.Completions()...).OrFile(),
 		topology.PlacementParam(&b.distances.placement),
 		param.Int(&b.seed, "seed", "seed of random choices"),
 	}

@@ -28,7 +28,7 @@ func Param(text *string) param.Param {
 
 // ParamAbout is Param with a description, for backends with other networks.
 func ParamAbout(text *string, about string) param.Param {
-	return param.String(text, "topology", about).Placeholder("network").Offer(Completions()...)
+	return param.String(text, "topology", about).Placeholder("network").Offer(Completions()...).OrFile()
 }
 
 // Given has explicit routes, one per pair of hosts, instead of shortest paths. Ends of links are at one switch if a

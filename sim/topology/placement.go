@@ -61,7 +61,7 @@ func PlacementParam(p *Placement) param.Param {
 		}
 		return nil
 	})
-	return v.Default(p.text).Offer(PlacementPolicies...)
+	return v.Default(p.text).Offer(PlacementPolicies...).OrFile()
 }
 
 // Check loads the file of the policy, if any, with the numbers of hosts.
