@@ -42,6 +42,7 @@ type rankReader struct {
 	began    bool     // whether last is set
 	first    dag.Time // first value of last
 	closing  bool     // the tracer measured clocks again after the last call
+	tail     dag.Time // from that call to MPI_Finalize if so
 	over     bool     // MPI_Finalize or MPI_Abort was called
 	whole    bool     // MPI_Finalize was called
 	backward finding  // gaps of negative length
@@ -238,8 +239,10 @@ func (r *rankReader) call(name []byte, c *call, f *fields) error {
 			return err
 		}
 		if r.closing && !r.hasPending() {
-			r.begin(at) // the gap is the tracer's own exchange
+			r.begin(at)
+			r.tail = max(0, at-r.last)
 		} else {
+			r.closing = false
 			r.closeGap(at)
 		}
 		r.over, r.whole = true, c.do == finalize

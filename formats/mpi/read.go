@@ -29,6 +29,10 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	computed := !exchanged(ranks, o.Warn)
+	if err := par.Each(len(ranks), func(i int) error { return ranks[i].build(computed) }); err != nil {
+		return nil, err
+	}
 	resolveCommunicators(ranks)
 	t := &dag.Trace{Comms: number(ranks), Ranks: dag.NewRanks(len(ranks))}
 	if err := par.Each(len(ranks), func(i int) error { return ranks[i].translate() }); err != nil {
@@ -51,10 +55,44 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	return t, nil
 }
 
-// read reads the file of a rank.
+// read reads the lines of a rank's file.
 func (r *rankReader) read(in *format.Input) error {
 	if err := format.EachLines(r.ctx, in.Reader, r.lines); err != nil {
 		return readingError(in.Name, r.line, err)
+	}
+	return nil
+}
+
+// exchanged reports whether the gaps before MPI_Finalize are exchanges of the tracer, which measured clocks between the
+// last call and the end of MPI_Finalize. Every rank takes part, in a hundred round trips or more: if the gap of one rank
+// is shorter than a microsecond, the tracer noted the start of MPI_Finalize before. A warning gives the length of gaps
+// that exceed 1 % of the time of a rank.
+func exchanged(ranks []*rankReader, warn func(string, ...any)) bool {
+	var longest, sum dag.Time
+	long := false
+	for _, r := range ranks {
+		switch {
+		case !r.closing || !r.whole:
+		case r.tail < dag.Microsecond:
+			return false
+		default:
+			longest = max(longest, r.tail)
+			sum += r.tail
+			long = long || r.tail > (r.last-r.first)/100
+		}
+	}
+	if long {
+		warn("the time before MPI_Finalize is not computation, because the tracer measured clocks there: at most %v, %v "+
+			"on all ranks", longest, sum)
+	}
+	return true
+}
+
+// build makes the DAG of the rank after the whole file has been read. computed is true if the last gap is computation
+// although the tracer measured clocks.
+func (r *rankReader) build(computed bool) error {
+	if computed && r.tail > 0 {
+		r.closeGap(r.last + r.tail)
 	}
 	r.closeTests()
 	for i := range r.all {
@@ -62,7 +100,7 @@ func (r *rankReader) read(in *format.Input) error {
 	}
 	r.dag = r.b.Rank()
 	if err := r.b.Err(); err != nil {
-		return &format.FileError{File: in.Name, Err: err}
+		return &format.FileError{File: r.file, Err: err}
 	}
 	for _, i := range r.undone {
 		r.drop(int(i))

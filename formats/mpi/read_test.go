@@ -24,7 +24,8 @@ func readTexts(o format.ReadOptions, texts ...string) (*dag.Trace, []string, err
 	}
 	var warnings []string
 	o.Warn = func(message string, args ...any) {
-		if !strings.Contains(message, "without MPI_Finalize") { // most texts have no end
+		// most texts have no end, or are short
+		if !strings.Contains(message, "without MPI_Finalize") && !strings.Contains(message, "before MPI_Finalize") {
 			warnings = append(warnings, fmt.Sprintf(message, args...))
 		}
 	}
@@ -726,5 +727,30 @@ func TestCallTime(t *testing.T) {
 	}
 	if offsets := r.Deps.Of(3); !slices.Contains(offsets, 2) {
 		t.Errorf("the op after the tests waits for ops at the offsets %v, expected the receive, 2", offsets)
+	}
+}
+
+// TestClosingGap checks that the time before MPI_Finalize is computation unless the tracer may have measured clocks
+// there on all ranks.
+func TestClosingGap(t *testing.T) {
+	text := func(gap int) string {
+		return fmt.Sprintf("MPI_Init:-:1:2:100\nMPI_Barrier:100:0,0,1:150\n# Finalize clockdiff: 0.0\n"+
+			"MPI_Finalize:%d:-\n", 150+gap)
+	}
+	for _, c := range []struct {
+		gaps []int // microseconds
+		ops  int
+	}{{[]int{20, 30}, 1}, {[]int{20, 0}, 2}, {[]int{0, 0}, 1}, {[]int{20}, 1}} {
+		var texts []string
+		for _, gap := range c.gaps {
+			texts = append(texts, text(gap))
+		}
+		trace, _, err := readTexts(format.ReadOptions{}, texts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := trace.Ranks[0]; r.Len() != c.ops || c.ops == 2 && r.CalcTime(1) != 20*dag.Microsecond {
+			t.Errorf("gaps %v: ops\n%s", c.gaps, list(r))
+		}
 	}
 }
