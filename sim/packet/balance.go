@@ -215,12 +215,12 @@ func (b *loadBalancer) choosePort(n *network, sw uint32, pk *packet) uint32 {
 	if edge == sw {
 		return n.routes.HostPort(pk.dst)
 	}
+	if port, ok := n.routes.Only(sw, edge); ok && b.dragonfly == nil {
+		return port
+	}
 	ports := n.routes.Next(sw, edge)
-	if len(ports) < 2 && b.dragonfly == nil {
-		if len(ports) == 0 {
-			return none
-		}
-		return ports[0]
+	if len(ports) == 0 && b.dragonfly == nil {
+		return none
 	}
 	switch b.policy {
 	case Spray, ByFlow, ByHost:

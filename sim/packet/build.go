@@ -112,7 +112,7 @@ func newNetwork(o *Options) (*network, error) {
 	}
 	n.buildPorts(t, m, d, p)
 	n.large = len(n.ports) >= largeNetwork && n.given == nil
-	n.reference = n.referencePath()
+	n.findReference()
 	if p.Queue == 0 && d == lossless && p.TransportParams["pfc"] != 0 {
 		p.Queue = n.losslessCapacity(p, t.Switches, uint64(n.fullSize))
 	}
@@ -136,7 +136,7 @@ func newNetwork(o *Options) (*network, error) {
 		d = markingDropTail
 	}
 	n.shareBuffers(t, d, p, byFile)
-	n.reference = n.referencePath() // with the times of full queues
+	n.drainReference()
 	n.sampler = newSampler(o, len(n.ports))
 	n.balance = newBalance(p.Balance, uint32(p.Entropy), p.Seed, t.Switches, uint64(p.Flowlet))
 	if p.Balance == Valiant || p.Balance == UGAL {

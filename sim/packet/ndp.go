@@ -134,6 +134,8 @@ func (t *ndp) receive(p uint32) {
 	t.n.free(p)
 }
 
+func (t *ndp) prefetch(pk *packet) { prefetchEnd(t.sources, t.sinks, pk) }
+
 func (t *ndp) acknowledged(pk *packet) {
 	s := &t.sources[pk.flow]
 	s.watchdog.recordHeard(t.n)

@@ -46,12 +46,14 @@ type network struct {
 	routes    *topology.Routes // current routes
 	intact    *topology.Routes // routes without failures
 	hosts     uint32
-	reference pathInfo // path that determines the defaults of the network; see referencePath
-	balance   loadBalancer
-	pfc       *pfc         // nil: no flow control
-	telemetry *telemetry   // nil: packets carry no telemetry
-	sampler   *sampler     // nil: queues are not sampled
-	observed  *observation // nil: no timeline
+	reference pathInfo // path that determines the defaults of the network; see findReference
+	// referenceEnds are the hosts of the reference path.
+	referenceEnds [2]uint32
+	balance       loadBalancer
+	pfc           *pfc         // nil: no flow control
+	telemetry     *telemetry   // nil: packets carry no telemetry
+	sampler       *sampler     // nil: queues are not sampled
+	observed      *observation // nil: no timeline
 
 	failures *failures // nil: links do not fail
 

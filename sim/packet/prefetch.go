@@ -36,12 +36,17 @@ func (n *network) prefetch() {
 			n.routes.Prefetch(uint32(pk.due>>1), n.routes.Edge(pk.dst))
 		} else {
 			cpu.Prefetch(n.flows, pk.flow)
+			cpu.Prefetch(n.nics, pk.dst)
+			n.transport.prefetch(pk)
 		}
 	}
 	payload, _ = n.queue.Peek(portDistance)
 	switch i := payload & indexMask; event(payload >> indexBits) {
 	case arrival:
-		if out := n.predictPort(&n.packets[i]); out != none {
+		pk := &n.packets[i]
+		if pk.due&1 != 0 {
+			n.prefetchHost(pk)
+		} else if out := n.predictPort(pk); out != none {
 			n.prefetchPort(out)
 		}
 	case serviceEnd:
@@ -57,6 +62,26 @@ func (n *network) prefetchPort(i uint32) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(n.ports))) + uintptr(i)*unsafe.Sizeof(port{})
 	cpu.PrefetchLines(at, at+line)
 	cpu.PrefetchLines(at+2*line, at+2*line)
+}
+
+// prefetchEnd prefetches the state of the sender or the receiver of a flow to which a packet goes.
+func prefetchEnd[S, R any](senders []S, receivers []R, pk *packet) {
+	if pk.kind == data {
+		cpu.Prefetch(receivers, pk.flow)
+	} else {
+		cpu.Prefetch(senders, pk.flow)
+	}
+}
+
+// prefetchHost prefetches the port and the queue of the NIC at the destination of a packet, which will probably send an
+// answer or more data.
+func (n *network) prefetchHost(pk *packet) {
+	if nic := n.routes.NIC(pk.dst); nic != none {
+		n.prefetchPort(nic)
+	}
+	if waiting := n.nics[pk.dst].priorities[highPriority].flows; len(waiting) > 0 {
+		cpu.Prefetch(waiting, 0)
+	}
 }
 
 // predictPacket returns the packet that a port will probably serve next, or none.
@@ -77,12 +102,12 @@ func (n *network) predictPacket(pt *port) uint32 {
 
 // predictPort returns the output port of a packet at its next switch, if the flow's hash determines it.
 func (n *network) predictPort(pk *packet) uint32 {
-	if pk.due&1 != 0 { // the next node is a host
-		return none
-	}
 	sw, edge := uint32(pk.due>>1), n.routes.Edge(pk.dst)
 	if sw == edge {
 		return n.routes.HostPort(pk.dst)
+	}
+	if port, ok := n.routes.Only(sw, edge); ok {
+		return port
 	}
 	return n.balance.hashedPort(n.routes.Next(sw, edge), sw, pk)
 }

@@ -94,27 +94,28 @@ func (n *network) hostRate(host uint32) uint64 {
 // maxExhaustive is the largest number of pairs of hosts that referencePath compares one by one.
 const maxExhaustive = 1 << 18
 
-// referencePath returns the path with the largest bandwidth-delay product of the network: the product of its round trip
-// and its slowest link. It considers one of the hosts with equal links to a switch. In networks with more than
+// findReference sets the reference path, that with the largest bandwidth-delay product of the network: the product of
+// its round trip and its slowest link. It considers one of the hosts with equal links to a switch. In networks with more than
 // maxExhaustive pairs of these, it repeatedly proceeds to the host with the largest product from the last one, which is
 // exact in regular networks. With the quirk firstHostRate, it is the path from the first to the last host, at the rate
 // of the first.
-func (n *network) referencePath() pathInfo {
+func (n *network) findReference() {
 	if n.given != nil {
-		return n.largestGiven()
+		n.largestGiven()
+		return
 	}
-	last := n.hosts - 1
-	best := n.pathOver(n.routes, 0, last)
+	n.referenceEnds = [2]uint32{0, n.hosts - 1}
+	n.reference = n.pathOver(n.routes, 0, n.hosts-1)
 	if n.quirks.firstHostRate {
-		best.rate = n.hostRate(0)
-		return best
+		n.reference.rate = n.hostRate(0)
+		return
 	}
 	better := func(from, to uint32) bool {
 		p := n.pathOver(n.routes, from, to)
-		if p.rate == 0 || best.rate != 0 && p.bandwidthDelay() <= best.bandwidthDelay() {
+		if p.rate == 0 || n.reference.rate != 0 && p.bandwidthDelay() <= n.reference.bandwidthDelay() {
 			return false
 		}
-		best = p
+		n.reference, n.referenceEnds = p, [2]uint32{from, to}
 		return true
 	}
 	hosts, twins := n.distinctHosts()
@@ -131,7 +132,7 @@ func (n *network) referencePath() pathInfo {
 				}
 			}
 		}
-		return best
+		return
 	}
 	const sweeps = 8
 	from := hosts[0]
@@ -147,21 +148,27 @@ func (n *network) referencePath() pathInfo {
 		}
 		from = next
 	}
-	return best
 }
 
-// largestGiven returns the reference path of a network whose routes are given: the first one with the largest
+// largestGiven sets the reference path of a network whose routes are given: the first one with the largest
 // bandwidth-delay product.
-func (n *network) largestGiven() (best pathInfo) {
-	for _, pair := range n.given.Pairs() {
-		if p := n.pathOver(n.routes, pair[0], pair[1]); best.rate == 0 || p.bandwidthDelay() > best.bandwidthDelay() {
-			best = p
+func (n *network) largestGiven() {
+	for _, ends := range n.given.Pairs() {
+		p := n.pathOver(n.routes, ends[0], ends[1])
+		if n.reference.rate == 0 || p.bandwidthDelay() > n.reference.bandwidthDelay() {
+			n.reference, n.referenceEnds = p, ends
 		}
 	}
-	if best.rate == 0 { // no message uses the network
-		best.rate = topology.MaxRate
+	if n.reference.rate == 0 { // no message uses the network
+		n.reference.rate = topology.MaxRate
 	}
-	return best
+}
+
+// drainReference sets the times of full queues on the reference path, after their capacities, which depend on its rate
+// and its round trip.
+func (n *network) drainReference() {
+	p := n.pathOver(n.routes, n.referenceEnds[0], n.referenceEnds[1])
+	n.reference.drain, n.reference.lastDrain, n.reference.lastControlDrain = p.drain, p.lastDrain, p.lastControlDrain
 }
 
 // distinctHosts returns a host for each combination of an edge switch and the properties of the host's link, and

@@ -283,6 +283,8 @@ func (t *roce) nextPacket(f uint32, s *roceSource) uint32 {
 	return p
 }
 
+func (t *roce) prefetch(pk *packet) { prefetchEnd(t.sources, t.sinks, pk) }
+
 func (t *roce) receive(p uint32) {
 	pk := t.n.packets[p]
 	switch pk.kind {

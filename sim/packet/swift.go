@@ -218,6 +218,8 @@ func (t *swift) packetSent(f uint32) {
 
 func (*swift) next(uint32) uint32 { return none }
 
+func (t *swift) prefetch(pk *packet) { prefetchEnd(t.sources, t.sinks, pk) }
+
 func (t *swift) receive(p uint32) {
 	pk := t.n.packets[p]
 	if pk.kind == ack {

@@ -114,6 +114,8 @@ func (t *tcp) retransmit(f uint32, s *tcpSource) {
 	s.timer.startIfOff(t.n, f, streamTimer, &t.rto)
 }
 
+func (t *tcp) prefetch(pk *packet) { prefetchEnd(t.sources, t.sinks, pk) }
+
 func (t *tcp) receive(p uint32) {
 	pk := t.n.packets[p]
 	if pk.kind == ack {

@@ -15,6 +15,8 @@ type transport interface {
 	// packetSent is called when a data packet of a flow has left its host, after the next one is served. Only NICs with
 	// the discipline fairFlows call it; they also stamp data packets when their service starts.
 	packetSent(f uint32)
+	// prefetch prefetches the state of the flow that receive will access for a packet.
+	prefetch(pk *packet)
 }
 
 // pushTransport is embedded in transports that push packets into NICs.

@@ -353,6 +353,8 @@ func (t *uet) label(pk *packet, s *uetSource) {
 
 func (t *uet) packetSent(uint32) {}
 
+func (t *uet) prefetch(pk *packet) { prefetchEnd(t.sources, t.sinks, pk) }
+
 func (t *uet) receive(p uint32) {
 	pk := t.n.packets[p]
 	f := pk.flow

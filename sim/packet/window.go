@@ -136,6 +136,8 @@ func (t *windowTransport) transmit(f uint32, s *windowSource, seq uint64, marks 
 	t.n.sendData(f, seq, uint32(t.n.payload(f, seq, t.mss, t.padLast))+t.header, marks)
 }
 
+func (t *windowTransport) prefetch(pk *packet) { prefetchEnd(t.sources, t.sinks, pk) }
+
 func (t *windowTransport) receive(p uint32) {
 	pk := t.n.packets[p]
 	switch pk.kind {

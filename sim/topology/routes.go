@@ -93,6 +93,13 @@ func (r *Routes) Next(sw, edge uint32) []uint32 {
 	return r.pool[e.at:end:end]
 }
 
+// Only returns the output port of switch sw on shortest paths to edge switch edge, if Next has exactly one. It reads
+// the table alone.
+func (r *Routes) Only(sw, edge uint32) (port uint32, ok bool) {
+	e := r.table[sw*r.edges+edge]
+	return e.at, e.count == 1
+}
+
 // Prefetch loads what Next accesses into the cache.
 func (r *Routes) Prefetch(sw, edge uint32) {
 	cpu.Prefetch(r.table, sw*r.edges+edge)
