@@ -215,6 +215,7 @@ func (p plan) examineAndWrite(in *intake, out *output, write func(*output, int, 
 type intake struct {
 	parts   [][]dag.Batch
 	readers []dag.Reader
+	frugal  bool // format one large rank at a time
 }
 
 func newIntake(s dag.Source, h *dag.Header, frugal bool) (*intake, error) {
@@ -222,6 +223,7 @@ func newIntake(s dag.Source, h *dag.Header, frugal bool) (*intake, error) {
 	if err != nil {
 		return nil, err
 	}
+	in := &intake{parts: parts, frugal: frugal}
 	if frugal {
 		largest := int64(0)
 		for _, b := range h.Batches {
@@ -231,7 +233,6 @@ func newIntake(s dag.Source, h *dag.Header, frugal bool) (*intake, error) {
 			readers = 1
 		}
 	}
-	in := &intake{parts: parts}
 	for range readers {
 		in.readers = append(in.readers, s.NewReader(dag.All))
 	}
@@ -279,8 +280,12 @@ func (in *intake) each(out *output, do func(t *piece, rank int, r *dag.Rank) err
 			}
 			return nil
 		}
-		pieces := dividePieces(ranks)
-		if workers := min(runtime.GOMAXPROCS(0), len(pieces)); workers > 1 {
+		pieces, largest := dividePieces(ranks)
+		workers := min(runtime.GOMAXPROCS(0), len(pieces))
+		if in.frugal && largest > 2*partLines {
+			workers = 1
+		}
+		if workers > 1 {
 			work := func(k int, t *piece) error { return run(t, pieces[k]) }
 			err = inOrder(len(pieces), slices.Repeat([]func(int, *piece) error{work}, workers), takeOut)
 		} else if err = run(&direct, span{0, len(ranks)}); err == nil {
@@ -297,11 +302,13 @@ func (in *intake) each(out *output, do func(t *piece, rank int, r *dag.Rank) err
 // span is a run of ranks of a batch.
 type span struct{ first, last int }
 
-// dividePieces divides ranks into runs of up to partLines ops and dependencies. A rank that has more is one of its own.
-func dividePieces(ranks []*dag.Rank) (pieces []span) {
+// dividePieces divides ranks into runs of up to partLines ops and dependencies. A rank that has more is one of its own;
+// largest is the number of the largest rank.
+func dividePieces(ranks []*dag.Rank) (pieces []span, largest int) {
 	lines := 0
 	for i, r := range ranks {
 		n := r.Len() + len(r.Deps.Off) + len(r.StartDeps.Off)
+		largest = max(largest, n)
 		if k := len(pieces) - 1; k >= 0 && lines+n <= partLines {
 			pieces[k].last++
 			lines += n
@@ -310,7 +317,7 @@ func dividePieces(ranks []*dag.Rank) (pieces []span) {
 		pieces = append(pieces, span{i, i + 1})
 		lines = n
 	}
-	return pieces
+	return pieces, largest
 }
 
 // perReader returns, for each reader, a function that adds the ranks of a part to a T.

@@ -80,10 +80,15 @@ func (t *textSource) Once(take func(ranks, first int, next []*dag.Rank) error) (
 	return err
 }
 
-// onceOps is the number of ops from which Once passes on the ranks that it has read.
-const onceOps = 1 << 12
+const (
+	// onceOps is the number of ops from which Once passes on the ranks that it has read.
+	onceOps = 1 << 12
+	// longRank is the number of ops from which Once reads on only after a rank was taken.
+	longRank = 1 << 17
+)
 
-// scan reads the text for the header. It passes copies of the ranks to take, unless that is nil, while it reads on.
+// scan reads the text for the header. It passes the ranks to take, unless that is nil, while it reads on: copies of them,
+// or long ranks themselves.
 func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (*dag.Header, error) {
 	h := &dag.Header{Unreleased: true}
 	t.places, t.ends = nil, nil
@@ -95,7 +100,7 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 	from := place{line: 1}
 	batch := dag.Batch{}
 	r := newTextReader(t.in.Name, t.o)
-	r.reuse = take == nil
+	r.reuse = true
 	warnings := 0
 	r.warn = func(message string, args ...any) {
 		if warnings++; warnings > t.warned { // a scan whose ranks were refused may have warned
@@ -131,13 +136,17 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 		if take == nil {
 			return nil
 		}
+		long := rank.Len() >= longRank
+		if !long {
+			rank = rank.Clone()
+		}
 		next = append(next, rank.Keep())
 		if ops += rank.Len(); ops < onceOps && int64(r.rank) < r.numRanks-1 {
 			return nil
 		}
 		group := next
 		next, ops = nil, 0
-		return hand.give(group, int(r.numRanks), r.rank+1-len(group))
+		return hand.give(group, int(r.numRanks), r.rank+1-len(group), long)
 	}
 	err := r.read(io.NewSectionReader(t.in.At, 0, t.in.Size))
 	if taken := hand.close(); taken != nil { // the reader stops because of it
@@ -266,6 +275,7 @@ func (r *batchReader) parse(p place, last int) error {
 // handover passes ranks to a function on a goroutine of its own.
 type handover struct {
 	groups chan group
+	taken  chan struct{} // receives after each group that is waited for
 	done   chan struct{}
 	err    error // of the function; after done
 	once   sync.Once
@@ -276,6 +286,7 @@ type group struct {
 	ranks []*dag.Rank
 	of    int // number of ranks of the trace
 	first int
+	wait  bool // give waits until the function has taken them
 }
 
 // errTaken stops reading after an error of the function.
@@ -283,7 +294,7 @@ var errTaken = errors.New("taking ranks failed")
 
 // newHandover returns a handover to a function; nil: it is not used.
 func newHandover(take func(ranks, first int, next []*dag.Rank) error) *handover {
-	h := &handover{groups: make(chan group, 1), done: make(chan struct{})}
+	h := &handover{groups: make(chan group, 1), taken: make(chan struct{}, 1), done: make(chan struct{})}
 	if take == nil {
 		close(h.done)
 		return h
@@ -294,19 +305,30 @@ func newHandover(take func(ranks, first int, next []*dag.Rank) error) *handover 
 			if h.err = take(g.of, g.first, g.ranks); h.err != nil {
 				return
 			}
+			if g.wait {
+				h.taken <- struct{}{}
+			}
 		}
 	}()
 	return h
 }
 
-// give passes ranks on.
-func (h *handover) give(ranks []*dag.Rank, of, first int) error {
+// give passes ranks on. With wait, the function has taken them when give returns, so that the caller may reuse their
+// memory.
+func (h *handover) give(ranks []*dag.Rank, of, first int, wait bool) error {
 	select {
-	case h.groups <- group{ranks, of, first}:
-		return nil
+	case h.groups <- group{ranks, of, first, wait}:
 	case <-h.done:
 		return errTaken
 	}
+	if wait {
+		select {
+		case <-h.taken:
+		case <-h.done:
+			return errTaken
+		}
+	}
+	return nil
 }
 
 // close waits until the function has taken all ranks, and returns its error.

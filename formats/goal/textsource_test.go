@@ -200,6 +200,19 @@ func TestOnceWarnings(t *testing.T) {
 	}
 }
 
+// TestOnceLongRanks checks ranks whose memory is reused once they are written.
+func TestOnceLongRanks(t *testing.T) {
+	text := []byte("num_ranks 4\n")
+	for rank := range 4 {
+		text = fmt.Appendf(text, "rank %d {\nl1: calc 1\n", rank)
+		for i := range longRank / (1 + rank%2) {
+			text = fmt.Appendf(text, "l%d: calc %d\nl%d requires l%d\n", i+2, rank+i, i+2, i+1)
+		}
+		text = append(text, "}\n"...)
+	}
+	checkStream(t, text, options(false), new(Options))
+}
+
 // TestOnceErrors checks that errors of the output end reading.
 func TestOnceErrors(t *testing.T) {
 	text := "num_ranks 3000\n"

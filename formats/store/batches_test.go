@@ -43,7 +43,7 @@ func encodeGroups(tb testing.TB, t *dag.Trace, rows int, exactly bool) []byte {
 				return
 			}
 		}
-	}, 2)
+	}, false)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -21,6 +21,10 @@ type encoder struct {
 	*parquet.Encoder
 	values []int64
 	narrow []int32
+
+	lengths []int32 // of the lists of a segment
+
+	frugal bool
 }
 
 // encoders is a pool, because the tables of an encoder are large.
@@ -29,7 +33,9 @@ var encoders = newPool(func() *encoder { return &encoder{Encoder: parquet.NewEnc
 // encode encodes a column of a row group with n rows.
 func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChunk, error) {
 	e.Reset()
-	e.Reserve(8 * n)
+	if !e.frugal { // most pages are smaller
+		e.Reserve(8 * n)
+	}
 	switch columns[column].shape {
 	case label:
 		return e.labels(column, rows, n), nil
@@ -66,7 +72,7 @@ func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
 		return s.number != 0
 	}
 	if p := s.rank.find(column); p != nil {
-		return p.unpack(dst, s.first)
+		return unpack(p, dst, s.first)
 	}
 	switch src := values(s.rank.Rank, column).(type) {
 	case *dag.Column[int64]:
@@ -128,15 +134,9 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 	e.values = e.values[:0]
 	rep, def := &e.Rep, &e.Def
 	for _, s := range rows {
-		lists := values(s.rank.Rank, column).(*dag.Edges)
-		from := uint32(0)
-		if s.first > 0 && len(lists.End) > 0 {
-			from = lists.End[min(s.first, len(lists.End))-1]
-		}
-		start := from
-		last := max(s.first, min(s.last, len(lists.End)))
-		for _, end := range lists.End[min(s.first, len(lists.End)):min(last, len(lists.End))] {
-			switch end - start {
+		e.listsOf(column, s)
+		for _, n := range e.lengths {
+			switch n {
 			case 0:
 				rep.Append(0)
 				def.Append(0)
@@ -145,16 +145,13 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 				def.Append(1)
 			default:
 				rep.Append(0)
-				rep.AppendSame(1, int(end-start)-1)
-				def.AppendSame(1, int(end-start))
+				rep.AppendSame(1, int(n)-1)
+				def.AppendSame(1, int(n))
 			}
-			start = end
 		}
-		for _, off := range lists.Off[from:start] {
-			e.values = append(e.values, int64(off))
-		}
-		rep.AppendSame(0, s.last-last)
-		def.AppendSame(0, s.last-last)
+		none := s.last - s.first - len(e.lengths)
+		rep.AppendSame(0, none)
+		def.AppendSame(0, none)
 	}
 	if rep.Len() > math.MaxInt32/8 { // the size of a page has 31 bits
 		return parquet.EncodedChunk{}, fmt.Errorf("%s: an op has too many dependencies for the store",
@@ -163,6 +160,39 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 	c := e.Integers(parquet.Int32, e.values, rep.Len(), false)
 	c.Meta.Nulls = int64(rep.Len() - len(e.values))
 	return c, nil
+}
+
+// listsOf sets e.lengths to the lengths of the lists of a segment, without those behind the last that the rank has, and
+// appends their values to e.values.
+func (e *encoder) listsOf(column int, s segment) {
+	e.lengths = e.lengths[:0]
+	if l := s.rank.list(column); l != nil {
+		n := max(min(s.last, l.lengths.n)-s.first, 0)
+		e.lengths = slices.Grow(e.lengths, n)[:n]
+		unpack(&l.lengths, e.lengths, s.first)
+		count := 0
+		for _, n := range e.lengths {
+			count += int(n)
+		}
+		at := len(e.values)
+		e.values = slices.Grow(e.values, count)[:at+count]
+		unpack(&l.values, e.values[at:], l.before(s.first))
+		return
+	}
+	lists := values(s.rank.Rank, column).(*dag.Edges)
+	first := min(s.first, len(lists.End))
+	start := uint32(0)
+	if first > 0 {
+		start = lists.End[first-1]
+	}
+	from := start
+	for _, end := range lists.End[first:min(s.last, len(lists.End))] {
+		e.lengths = append(e.lengths, int32(end-start))
+		start = end
+	}
+	for _, off := range lists.Off[from:start] {
+		e.values = append(e.values, int64(off))
+	}
 }
 
 // labels encodes the kinds or subkinds.

@@ -10,10 +10,17 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// packedRank is a rank whose wide integer columns are packed: their values are usually near each other.
+// packedRank is a rank whose wide integer columns and lists are packed: their values are usually near each other.
 type packedRank struct {
 	*dag.Rank // without the packed columns
 	packed    []packedColumn
+	lists     []packedList
+}
+
+// packedList is a column of lists: their lengths, and their values in sequence.
+type packedList struct {
+	column          int // of the store
+	lengths, values packedColumn
 }
 
 // packedColumn is a column of integers, each the distance from the smallest in a whole number of bytes.
@@ -35,6 +42,8 @@ func pack(r *dag.Rank) packedRank {
 	}
 	rest := *r
 	var packed []packedColumn
+	var lists []packedList
+	var lengths []int32
 	for id := range dag.Fields {
 		switch c := dag.Fields[id].Of(&rest).(type) {
 		case *dag.Column[int32]:
@@ -43,9 +52,20 @@ func pack(r *dag.Rank) packedRank {
 			packed, *c = packColumn(packed, fieldColumn+id, *c), nil
 		case *dag.Column[dag.Time]:
 			packed, *c = packColumn(packed, fieldColumn+id, *c), nil
+		case *dag.Edges:
+			if len(c.Off) == 0 {
+				continue
+			}
+			lengths = slices.Grow(lengths[:0], len(c.End))[:len(c.End)]
+			start := uint32(0)
+			for i, end := range c.End {
+				lengths[i], start = int32(end-start), end
+			}
+			lists = append(lists, packedList{fieldColumn + id, packValues(lengths), packValues(c.Off)})
+			*c = dag.Edges{}
 		}
 	}
-	return packedRank{rest.Clone(), slices.Clip(packed)}
+	return packedRank{rest.Clone(), slices.Clip(packed), slices.Clip(lists)}
 }
 
 // packColumn appends a column, packed, unless it is empty.
@@ -53,11 +73,18 @@ func packColumn[T ~int32 | ~int64](packed []packedColumn, column int, values []T
 	if len(values) == 0 {
 		return packed
 	}
+	p := packValues(values)
+	p.column = column
+	return append(packed, p)
+}
+
+// packValues returns one value or more, packed, as a column without number.
+func packValues[T ~int32 | ~int64](values []T) packedColumn {
 	least, most := values[0], values[0]
 	for _, v := range values {
 		least, most = min(least, v), max(most, v)
 	}
-	p := packedColumn{column: column, n: len(values), least: int64(least)}
+	p := packedColumn{n: len(values), least: int64(least)}
 	switch span := uint64(int64(most)) - uint64(int64(least)); {
 	case span == 0:
 	case span < 1<<8:
@@ -81,7 +108,7 @@ func packColumn[T ~int32 | ~int64](packed []packedColumn, column int, values []T
 			binary.LittleEndian.PutUint64(p.data[8*i:], uint64(int64(v))-uint64(p.least))
 		}
 	}
-	return append(packed, p)
+	return p
 }
 
 // find returns a packed column, nil if there is none.
@@ -94,34 +121,68 @@ func (r *packedRank) find(column int) *packedColumn {
 	return nil
 }
 
-// unpack sets dst to the values from the first on, zero behind the last. It returns false, without setting any, if
-// there are none.
-func (p *packedColumn) unpack(dst []int64, first int) bool {
+// list returns a packed column of lists, nil if there is none.
+func (r *packedRank) list(column int) *packedList {
+	for i := range r.lists {
+		if r.lists[i].column == column {
+			return &r.lists[i]
+		}
+	}
+	return nil
+}
+
+// edges returns the number of dependencies.
+func (r *packedRank) edges() int64 {
+	n := int64(len(r.Deps.Off)) + int64(len(r.StartDeps.Off))
+	for _, column := range []int{colDeps, colStartDeps} {
+		if l := r.list(column); l != nil {
+			n += int64(l.values.n)
+		}
+	}
+	return n
+}
+
+// before returns the number of values of the lists before an op.
+func (l *packedList) before(op int) (count int) {
+	var lengths [1 << 10]int32
+	for first := 0; first < op; first += len(lengths) {
+		part := lengths[:min(len(lengths), op-first)]
+		unpack(&l.lengths, part, first)
+		for _, n := range part {
+			count += int(n)
+		}
+	}
+	return count
+}
+
+// unpack sets dst to the values of a column from the first on, zero behind the last. It returns false, without setting
+// any, if there are none.
+func unpack[T int32 | int64](p *packedColumn, dst []T, first int) bool {
 	if first >= p.n {
 		return false
 	}
 	n := min(len(dst), p.n-first)
 	clear(dst[n:])
 	dst = dst[:n]
-	data := p.data[int(p.width)*first:]
+	data, least := p.data[int(p.width)*first:], T(p.least)
 	switch p.width {
 	case 0:
-		parquet.Fill(dst, p.least)
+		parquet.Fill(dst, least)
 	case 1:
 		for i := range dst {
-			dst[i] = p.least + int64(data[i])
+			dst[i] = least + T(data[i])
 		}
 	case 2:
 		for i := range dst {
-			dst[i] = p.least + int64(binary.LittleEndian.Uint16(data[2*i:]))
+			dst[i] = least + T(binary.LittleEndian.Uint16(data[2*i:]))
 		}
 	case 4:
 		for i := range dst {
-			dst[i] = p.least + int64(binary.LittleEndian.Uint32(data[4*i:]))
+			dst[i] = least + T(binary.LittleEndian.Uint32(data[4*i:]))
 		}
 	case 8:
 		for i := range dst {
-			dst[i] = int64(uint64(p.least) + binary.LittleEndian.Uint64(data[8*i:]))
+			dst[i] = least + T(binary.LittleEndian.Uint64(data[8*i:]))
 		}
 	}
 	return true
@@ -135,5 +196,8 @@ func (s *segment) drop(column int) {
 	}
 	if p := s.rank.find(column); p != nil {
 		p.data = nil
+	}
+	if l := s.rank.list(column); l != nil {
+		l.lengths.data, l.values.data = nil, nil
 	}
 }

@@ -22,7 +22,7 @@ func TestPackColumn(t *testing.T) {
 				want := make([]int64, n+1)
 				copy(want, values[first:])
 				got := slices.Repeat([]int64{-77}, n+1)
-				if set := packed[0].unpack(got, first); set != (first < len(values)) || set && !slices.Equal(got, want) {
+				if set := unpack(&packed[0], got, first); set != (first < len(values)) || set && !slices.Equal(got, want) {
 					t.Fatalf("width %d from %d: %v, %v, expected %v", width, first, set, got, want)
 				}
 			}
@@ -70,12 +70,29 @@ func TestFrugal(t *testing.T) {
 	}
 	trace := b.Trace()
 	want := encode(t, trace)
-	for _, workers := range []int{1, 3} {
+	for _, frugal := range []bool{true, false} {
 		var file bytes.Buffer
 		s := &renewed{dag.FromTrace(trace)}
-		if err := writeSource(&file, s, workers); err != nil || !bytes.Equal(file.Bytes(), want) {
-			t.Errorf("%d goroutines: %d bytes, error %v, expected %d bytes", workers, file.Len(), err, len(want))
+		if err := writeSource(&file, s, frugal); err != nil || !bytes.Equal(file.Bytes(), want) {
+			t.Errorf("frugal %v: %d bytes, error %v, expected %d bytes", frugal, file.Len(), err, len(want))
 		}
+	}
+}
+
+// TestFrugalLongRank checks lists of a packed rank that several row groups share.
+func TestFrugalLongRank(t *testing.T) {
+	b := dag.NewBuilder(2)
+	r := b.Rank(0)
+	for i := range 2*maxGroupRows + 5 {
+		r.Calc(7)
+		for k := range i % 3 {
+			r.Requires(i, i-1-k)
+		}
+	}
+	trace := b.Trace()
+	var file bytes.Buffer
+	if err := writeSource(&file, &renewed{dag.FromTrace(trace)}, true); err != nil || !bytes.Equal(file.Bytes(), encode(t, trace)) {
+		t.Errorf("%d bytes, error %v", file.Len(), err)
 	}
 }
 

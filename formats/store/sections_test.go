@@ -39,7 +39,7 @@ func encodeSmall(t *testing.T, trace *dag.Trace) []byte {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := writeGroups(&file, keys, divide(0, len(trace.Ranks), inMemory(trace.Ranks)), 2); err != nil {
+	if err := writeGroups(&file, keys, divide(0, len(trace.Ranks), inMemory(trace.Ranks)), false); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()

@@ -12,8 +12,12 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// maxAhead is the maximum number of ops to read ahead, unless a single batch is larger.
-const maxAhead = 1 << 23
+// The maximum number of ops to read ahead, unless a single batch is larger; frugalAhead if memory matters more than the
+// use of all processors.
+const (
+	maxAhead    = 1 << 23
+	frugalAhead = 1 << 16
+)
 
 // delivery is a batch of ranks that was read.
 type delivery struct {
@@ -21,9 +25,9 @@ type delivery struct {
 	err   error
 }
 
-// readAhead yields the ranks of a source in order, after the checks of Write, and reads some batches ahead. It
-// ends with an error if the source differs from its header.
-func readAhead(s dag.Source, h *dag.Header) iter.Seq2[packedRank, error] {
+// readAhead yields the ranks of a source in order, after the checks of Write, and reads up to the given number of ops
+// ahead, or one batch. It ends with an error if the source differs from its header.
+func readAhead(s dag.Source, h *dag.Header, ahead int64) iter.Seq2[packedRank, error] {
 	reader := func() func(dag.Batch) delivery {
 		read := s.NewReader(dag.All)
 		return func(b dag.Batch) (d delivery) {
@@ -39,7 +43,7 @@ func readAhead(s dag.Source, h *dag.Header) iter.Seq2[packedRank, error] {
 		for _, b := range h.Batches {
 			largest = max(largest, b.Ops)
 		}
-		readers := int(min(max(maxAhead/largest, 1), int64(runtime.GOMAXPROCS(0))))
+		readers := int(min(max(ahead/largest, 1), int64(runtime.GOMAXPROCS(0))))
 		ranks, ops := 0, int64(0)
 		for d := range par.Ordered(slices.Values(h.Batches), readers, readers-1, reader) {
 			if d.err != nil {

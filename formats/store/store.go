@@ -28,15 +28,10 @@ var Format = format.Format{
 	Detect: func(head []byte) bool {
 		return len(head) >= len(parquet.Magic) && string(head[:len(parquet.Magic)]) == parquet.Magic
 	},
-	Read:  read,
-	Open:  open,
-	Write: func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
-	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error {
-		if o.Frugal {
-			return writeSource(w, s, 1)
-		}
-		return WriteSource(w, s)
-	},
+	Read:        read,
+	Open:        open,
+	Write:       func(w io.Writer, t *dag.Trace, _ format.WriteOptions) error { return Write(w, t) },
+	WriteSource: func(w io.Writer, s dag.Source, o format.WriteOptions) error { return writeSource(w, s, o.Frugal) },
 }
 
 func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {

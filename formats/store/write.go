@@ -15,12 +15,12 @@ import (
 )
 
 // A row group has groupRanks ranks of mean length, but at least minGroupRows and at most maxGroupRows rows. More
-// rows compress better, because compression restarts with each row group; fewer rows let a reader of a single rank
-// read less.
+// rows compress better, because compression restarts with each row group; fewer rows take less memory, and let a reader
+// of a single rank read less. With maxGroupRows, conversions of texts with long ranks take 64 MiB.
 const (
 	groupRanks   = 32
 	minGroupRows = 1 << 18
-	maxGroupRows = 1 << 20
+	maxGroupRows = 3 << 17
 	// maxGroupEdges ends a row group early if ops have many dependencies.
 	maxGroupEdges = 1 << 24
 )
@@ -34,16 +34,17 @@ func Write(w io.Writer, t *dag.Trace) error {
 	if err := checkRanks(t.Ranks, 0, len(t.Comms), &t.Meta); err != nil {
 		return err
 	}
-	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)), runtime.GOMAXPROCS(0))
+	return writeGroups(w, keys, divide(t.Ops(), len(t.Ranks), inMemory(t.Ranks)), false)
 }
 
 // WriteSource writes the bytes of Write from a source. It has only a few row groups and batches in memory.
 func WriteSource(w io.Writer, s dag.Source) error {
-	return writeSource(w, s, runtime.GOMAXPROCS(0))
+	return writeSource(w, s, false)
 }
 
-// writeSource is WriteSource with encoders on the given number of goroutines. Each takes up to 30 bytes per row.
-func writeSource(w io.Writer, s dag.Source, workers int) error {
+// writeSource is WriteSource. If frugal is set, one encoder, which takes up to 30 bytes per row, works beside one reader
+// of large batches or several of small ones.
+func writeSource(w io.Writer, s dag.Source, frugal bool) error {
 	h, err := s.Header()
 	if err != nil {
 		return err
@@ -52,15 +53,18 @@ func writeSource(w io.Writer, s dag.Source, workers int) error {
 	if err != nil {
 		return err
 	}
-	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h)), workers)
+	ahead := int64(maxAhead)
+	if frugal {
+		ahead = frugalAhead
+	}
+	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h, ahead)), frugal)
 }
 
 // writeGroups writes the trace that is divided into groups.
-func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error],
-	workers int) error {
+func writeGroups(w io.Writer, keys []parquet.KeyValue, groups iter.Seq2[[]segment, error], frugal bool) error {
 	out := &fileWriter{w: w}
 	out.write([]byte(parquet.Magic))
-	if err := out.groups(groups, workers); err != nil {
+	if err := out.groups(groups, frugal); err != nil {
 		return err
 	}
 	footer := appendFooter(nil, out.offset, out.done, keys, string(out.sums))
@@ -104,7 +108,7 @@ func divide(ops int64, ranks int, all iter.Seq2[packedRank, error]) iter.Seq2[[]
 				return
 			}
 			number++
-			n, edges := int64(r.Len()), edgesOf(r.Rank)
+			n, edges := int64(r.Len()), r.edges()
 			if (n > room || edges > edgeRoom) && !flush() {
 				return
 			}
@@ -124,11 +128,6 @@ func divide(ops int64, ranks int, all iter.Seq2[packedRank, error]) iter.Seq2[[]
 		}
 		flush()
 	}
-}
-
-// edgesOf returns the number of dependencies of a rank.
-func edgesOf(r *dag.Rank) int64 {
-	return int64(len(r.Deps.Off)) + int64(len(r.StartDeps.Off))
 }
 
 // fileWriter writes chunks sequentially and records their offsets.
@@ -159,9 +158,13 @@ type task struct {
 	err    error
 }
 
-// groups encodes the row groups, some columns at the same time, and writes them in order. It reads the next row group
-// when the last columns of the previous one are encoded, so that one is in memory.
-func (w *fileWriter) groups(groups iter.Seq2[[]segment, error], workers int) error {
+// groups encodes the row groups, some columns at the same time unless frugal is set, and writes them in order. It reads
+// the next row group when the last columns of the previous one are encoded, so that one is in memory.
+func (w *fileWriter) groups(groups iter.Seq2[[]segment, error], frugal bool) error {
+	workers := runtime.GOMAXPROCS(0)
+	if frugal {
+		workers = 1
+	}
 	tasks := func(yield func(task) bool) {
 		for g, err := range groups {
 			for column := range numColumns {
@@ -178,7 +181,9 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error], workers int) err
 		}
 	}()
 	for range workers {
-		used = append(used, encoders.get())
+		e := encoders.get()
+		e.frugal = frugal
+		used = append(used, e)
 	}
 	var next atomic.Int32
 	start := func() func(task) task {
