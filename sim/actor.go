@@ -16,6 +16,9 @@ type rank struct {
 	finish   uint64   // the latest end of an op so far
 	sequence uint32   // numbers the rank's own events: at most three per op, so 31 bits suffice
 	early    bool     // sends may be handed to the NIC before they end; see begin
+	ahead    bool     // the rank may run ahead; see runAhead
+	own      uint32   // number of its own events in queue
+	posted   uint32   // number of posted receives without a message
 	stream0  [1]uint64
 	events0  [3]event.Event
 	order    *pairOrder // nil until a message arrives on a second NIC
@@ -57,6 +60,9 @@ const (
 // Actor runs one rank at a time. A network calls the engine through it while it handles a call.
 type Actor struct {
 	e     *Engine
+	ops   []Op     // of the program
+	ready []uint64 // of the engine
+	bare  bool     // no timeline, no critical path and no other work of processors
 	group *group
 	at    uint32 // the current rank
 	rank  *rank
@@ -65,7 +71,15 @@ type Actor struct {
 
 	dependents []uint32 // scratch space of ended
 
+	running bool          // the rank runs ahead
+	pending []event.Event // its own events then, the latest first
+
 	totals counts
+}
+
+func newActor(e *Engine, g *group) Actor {
+	return Actor{e: e, group: g, ops: e.p.Ops, ready: e.ready,
+		bare: e.timeline == nil && e.causes == nil && e.host.Work == nil}
 }
 
 // counts are the totals of a run: events handled, ops started, messages sent and their bytes.
@@ -112,7 +126,7 @@ func (a *Actor) Program() *Program {
 
 // Op returns the send op of message m.
 func (a *Actor) Op(m uint32) *Op {
-	return &a.e.p.Ops[m]
+	return &a.ops[m]
 }
 
 // Schedule makes the engine call Network.Event at time t, in picoseconds, at a rank or the fabric. Equal events are not
@@ -172,8 +186,14 @@ func (a *Actor) own(t uint64, kind, i uint32) {
 		a.tooLong(i)
 		return
 	}
-	a.rank.queue.Push(event.Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)})
+	ev := event.Event{Time: t, Key: ownEvent | uint64(a.rank.sequence)<<32 | uint64(kind<<opBits|i)}
 	a.rank.sequence++
+	if a.running && len(a.pending) < mostPending {
+		a.pend(ev)
+		return
+	}
+	a.rank.own++
+	a.rank.queue.Push(ev)
 }
 
 // begin schedules the ops of a rank without dependencies.
@@ -183,8 +203,9 @@ func (a *Actor) begin(at uint32) {
 	// With one stream, sends reach the NIC in stream order. If all of them are eager, nothing else reaches the NIC in
 	// between, so the end of a send on its stream needs no event.
 	a.rank.early = !a.e.host.Timely && len(a.rank.streams) == 1 && p.ranks[at].largestSend <= a.e.host.Rendezvous
+	a.rank.ahead = a.rank.early && a.e.ahead && !p.ranks[at].wildcards
 	for _, i := range p.Roots(int(at)) {
-		a.own(a.e.ready[i], opReady, i)
+		a.own(a.ready[i], opReady, i)
 	}
 	a.err = cmp.Or(a.err, p.Failed())
 }
@@ -202,28 +223,34 @@ func (a *Actor) run(at uint32, until uint64) (next uint64) {
 			return next
 		}
 		ev := queue.Pop()
-		a.now = ev.Time
-		if a.totals.events++; a.totals.events&(checkEvents-1) == 0 {
-			a.err = Interrupted(a.e.ctx)
-		}
-		i := ev.Payload() & opMask
-		switch kind := ev.Payload() >> opBits; kind {
-		case opReady:
-			a.start(i)
-		case opHand:
-			a.hand(i, a.now)
-		case recvHere:
-			a.receive(i)
-		default:
-			a.e.network.Event(a, NetworkEvent(kind-networkEvent), i)
-		}
+		a.rank.own -= uint32(ev.Key >> 63) // ownEvent
+		a.handle(ev)
 	}
 	return never
 }
 
+// handle handles an event of the current rank.
+func (a *Actor) handle(ev event.Event) {
+	a.now = ev.Time
+	if a.totals.events++; a.totals.events&(checkEvents-1) == 0 {
+		a.err = Interrupted(a.e.ctx)
+	}
+	i := ev.Payload() & opMask
+	switch kind := ev.Payload() >> opBits; kind {
+	case opReady:
+		a.start(i)
+	case opHand:
+		a.hand(i, a.now)
+	case recvHere:
+		a.receive(i)
+	default:
+		a.e.network.Event(a, NetworkEvent(kind-networkEvent), i)
+	}
+}
+
 // start runs an op whose dependencies are met.
 func (a *Actor) start(i uint32) {
-	op := &a.e.p.Ops[i]
+	op := &a.ops[i]
 	op.Flags |= hasRun
 	a.e.p.PrefetchOps(op)
 	a.totals.ops++
@@ -233,7 +260,7 @@ func (a *Actor) start(i uint32) {
 		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.sending(i, op))
 		leaves := a.e.leavesEnd(op)
-		a.e.ready[i] = underWay
+		a.ready[i] = underWay
 		if a.e.timeline != nil {
 			a.e.sentAt[i], a.e.begun[i] = end, end
 		}
@@ -257,9 +284,11 @@ func (a *Actor) start(i uint32) {
 	case op.Flags&IsRecv != 0:
 		a.totals.open++
 		a.started(i, a.now)
-		a.e.ready[i] = a.now
+		a.ready[i] = a.now
 		if m := a.e.matchers[a.at].Post(i, op); m != NoOp {
 			a.meet(i, m, true)
+		} else {
+			a.rank.posted++
 		}
 	case op.Size == 0: // a calc of length 0 only joins dependencies and occupies no stream
 		a.started(i, a.now)
@@ -275,7 +304,7 @@ func (a *Actor) start(i uint32) {
 
 // hand hands the message of a send to the NIC at time t.
 func (a *Actor) hand(i uint32, t uint64) {
-	op := &a.e.p.Ops[i]
+	op := &a.ops[i]
 	if a.e.number != nil {
 		a.e.number[i] = a.pairs().issue(uint32(op.Peer))
 	}
@@ -295,6 +324,10 @@ func (a *Actor) occupy(i uint32, op *Op, kind SpanKind, length uint64) (begin, e
 	if length > math.MaxInt64 || end > math.MaxInt64 {
 		a.tooLong(i)
 		return begin, begin
+	}
+	if a.bare {
+		*free = end
+		return begin, end
 	}
 	if a.e.host.Work != nil {
 		if end = a.e.host.Work(a.at, begin, length); end > math.MaxInt64 {
@@ -330,6 +363,12 @@ func workSpan(op *Op) SpanKind {
 
 // started reports the start of op i at time t to its start dependents.
 func (a *Actor) started(i uint32, t uint64) {
+	if a.e.p.anyStarts {
+		a.releaseStarts(i, t)
+	}
+}
+
+func (a *Actor) releaseStarts(i uint32, t uint64) {
 	a.release(a.e.p.StartDependents(i), t, afterStart|lead(i))
 }
 
@@ -339,25 +378,37 @@ func (a *Actor) ended(i uint32, t uint64) {
 		a.e.causes.finishes(a.at, i, t > a.rank.finish)
 	}
 	a.rank.finish = max(a.rank.finish, t)
-	a.dependents = a.e.p.AppendDependents(a.dependents[:0], i)
+	p := a.e.p
+	if near := a.ops[i].first; near&listInOp != 0 && p.windows == nil && a.e.causes == nil { // the usual case
+		for near &= inOpMask; near != 0; near >>= inOpBits {
+			a.releaseOne(i+near&farthestInOp, t)
+		}
+		return
+	}
+	a.dependents = p.AppendDependents(a.dependents[:0], i)
 	a.release(a.dependents, t, afterEnd|lead(i))
-	if a.e.p.windows != nil {
-		a.err = cmp.Or(a.err, a.e.p.windows.err)
+	if p.windows != nil {
+		a.err = cmp.Or(a.err, p.windows.err)
 	}
 }
 
 // release reports the event by, at time t, to ops that wait for it.
 func (a *Actor) release(ops []uint32, t uint64, by lead) {
 	for _, d := range ops {
-		op, ready := &a.e.p.Ops[d], &a.e.ready[d]
 		if a.e.causes != nil {
-			a.e.causes.released(d, *ready, t, by)
+			a.e.causes.released(d, a.ready[d], t, by)
 		}
-		*ready = max(*ready, t)
-		op.Waits--
-		if op.Waits == 0 {
-			a.own(*ready, opReady, d)
-		}
+		a.releaseOne(d, t)
+	}
+}
+
+// releaseOne reports an event at time t to op d, which waits for it.
+func (a *Actor) releaseOne(d uint32, t uint64) {
+	op, ready := &a.ops[d], &a.ready[d]
+	*ready = max(*ready, t)
+	op.Waits--
+	if op.Waits == 0 {
+		a.own(*ready, opReady, d)
 	}
 }
 
@@ -369,7 +420,7 @@ func (a *Actor) Announce(m uint32) {
 		a.announced(m)
 		return
 	}
-	from := a.e.p.Ops[m].Rank
+	from := a.ops[m].Rank
 	for m := a.pairs().arrive(from, m, a.e.number); m != NoOp; m = a.pairs().following(from) {
 		a.announced(m)
 	}
@@ -383,7 +434,8 @@ func (a *Actor) pairs() *pairOrder {
 }
 
 func (a *Actor) announced(m uint32) {
-	if i := a.e.matchers[a.at].Arrive(m, &a.e.p.Ops[m]); i != NoOp {
+	if i := a.e.matchers[a.at].Arrive(m, &a.ops[m]); i != NoOp {
+		a.rank.posted--
 		a.meet(i, m, false)
 	}
 }
@@ -396,7 +448,7 @@ const (
 
 // meet pairs receive i with message m, when the receive is posted or when the message is announced.
 func (a *Actor) meet(i, m uint32, posted bool) {
-	recv, send, arrival := &a.e.p.Ops[i], &a.e.p.Ops[m], &a.e.ready[m]
+	recv, send, arrival := &a.ops[i], &a.ops[m], &a.ready[m]
 	recv.SetLink(m) // the matcher no longer uses these links
 	send.SetLink(i)
 	if *arrival != underWay {
@@ -424,7 +476,7 @@ func (a *Actor) Sent(m uint32, t uint64) {
 		return
 	}
 	a.totals.open--
-	op := &a.e.p.Ops[m]
+	op := &a.ops[m]
 	op.Flags |= hasEnded
 	if a.e.timeline != nil {
 		a.span(m, op, WaitSpan, min(a.e.sentAt[m], t), t)
@@ -443,9 +495,9 @@ func (a *Actor) Deliver(m uint32, sent, last uint64) {
 	if a.e.sentAt != nil {
 		a.e.sentAt[m] = sent
 	}
-	arrival := &a.e.ready[m]
+	arrival := &a.ready[m]
 	if *arrival == awaited {
-		a.receiveAt(a.e.p.Ops[m].Link(), last)
+		a.receiveAt(a.ops[m].Link(), last)
 		return
 	}
 	*arrival = last
@@ -453,29 +505,36 @@ func (a *Actor) Deliver(m uint32, sent, last uint64) {
 
 // receiveAt makes receive i take its message at its arrival time.
 func (a *Actor) receiveAt(i uint32, arrival uint64) {
-	if arrival > a.now {
+	switch now := a.now; {
+	case a.rank.ahead && !a.running && arrival <= a.ready[i]: // posted, maybe ahead
+		a.now = max(now, a.ready[i])
+		a.receive(i)
+		a.now = now
+	case arrival <= now:
+		a.receive(i)
+	case a.rank.ahead && !a.running && a.rank.own == 0 && (a.rank.posted == 0 || !a.readies(i)):
+		a.runAhead(event.Event{Time: arrival, Key: uint64(recvHere<<opBits | i)})
+	default:
 		a.own(arrival, recvHere, i)
-		return
 	}
-	a.receive(i)
 }
 
 // receive makes receive i take its message, which has arrived.
 func (a *Actor) receive(i uint32) {
-	op := &a.e.p.Ops[i]
+	op := &a.ops[i]
 	m := op.Link()
-	send := &a.e.p.Ops[m]
+	send := &a.ops[m]
 	if a.e.timeline != nil {
-		a.span(i, op, WaitSpan, a.e.ready[i], a.now)
+		a.span(i, op, WaitSpan, a.ready[i], a.now)
 	}
 	if a.e.causes != nil {
-		a.e.causes.takes(i, a.e.ready[i], min(a.now, a.e.ready[m]))
+		a.e.causes.takes(i, a.ready[i], min(a.now, a.ready[m]))
 	}
 	_, end := a.occupy(i, op, RecvSpan, a.e.host.Receiving(send.Size))
 	if a.e.timeline != nil {
 		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i,
 			Begun: min(a.e.begun[m], a.e.sentAt[m]), Start: a.e.sentAt[m], End: a.now,
-			Arrived: min(a.now, a.e.ready[m]), Bytes: send.Size})
+			Arrived: min(a.now, a.ready[m]), Bytes: send.Size})
 	}
 	a.totals.open--
 	op.Flags |= hasEnded

@@ -72,6 +72,9 @@ type Host struct {
 	// Acknowledged makes eager sends end when the network calls [Actor.Sent], instead of when their stream has handled
 	// them.
 	Acknowledged bool
+	// Ahead permits ranks to run ahead of time. The network must call Deliver at a rank in the order of the arrival
+	// times of last bytes, all different.
+	Ahead bool
 	// Work returns the end of work with the given start and length on a rank whose processor has other work too, or
 	// more than math.MaxInt64 if that is out of range. Calls for different ranks may be concurrent. If nil, work ends
 	// at start + length.
@@ -103,6 +106,7 @@ type Engine struct {
 	totals counts
 	err    error // the first error; it ends the run
 
+	ahead    bool      // see mayRunAhead
 	ranks    []rank    // followed by the fabric
 	matchers []Matcher // by rank
 
@@ -175,7 +179,8 @@ const never = math.MaxUint64
 // Run replays the program. It returns a [*TooLongError] if a time is out of range, and an error if the context ends.
 // With several such times it names the same op on any number of threads.
 func (e *Engine) Run() (*Outcome, error) {
-	begin := Actor{e: e}
+	e.ahead = e.mayRunAhead()
+	begin := newActor(e, nil)
 	for r := range e.p.Ranks() {
 		begin.begin(uint32(r))
 	}

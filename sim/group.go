@@ -58,7 +58,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 			g.reports[half].sent = make([][]letter, groups)
 		}
 	}
-	g.actor = Actor{e: e, group: g}
+	g.actor = newActor(e, g)
 	if lookahead := e.network.Lookahead(); lookahead > 0 {
 		g.window = uint(bits.Len64(lookahead)) - 1
 		g.due.init(last - first)

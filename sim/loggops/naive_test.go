@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -335,20 +336,53 @@ func TestStrictIsNaive(t *testing.T) {
 			params.L, params.Overhead = dag.Time(c.L), dag.Time(c.send)
 			params.GPerByte, params.OPerByte = rat(c.G), rat(c.sendO)
 		}
-		finish, neverRan := s.run(trace)
-		for _, threads := range []int{1, 3} {
-			r, err := run(trace, loggops.Strict, loggops.Options{Params: params, Threads: threads}, t.Logf)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []uint64
-			for _, c := range r.Finish {
-				got = append(got, c.Ticks)
-			}
-			if !slices.Equal(got, finish) || r.NeverRun != neverRan {
-				t.Errorf("seed %d, %v, %d threads: finish %v, %d never ran; expected %v, %d", seed, params, threads, got,
-					r.NeverRun, finish, neverRan)
-			}
+		s.compare(t, seed, trace, params)
+	}
+}
+
+// TestStrictAheadIsNaive compares the engine with the naive simulation on traces whose ranks run ahead: one stream and
+// NIC, eager messages and no wildcards, mostly with many events of equal time.
+func TestStrictAheadIsNaive(t *testing.T) {
+	seeds := uint64(1500)
+	if os.Getenv("TRACEDAG_LONG") != "" {
+		seeds = 40000
+	}
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(seed, 78))
+		pick := func(of ...uint64) uint64 { return of[random.IntN(len(of))] }
+		ties := random.IntN(4) > 0
+		trace := strictTrace(random, ties, 1, 1, false)
+		c := naiveCosts{L: pick(1000, 100003, 3000017), send: random.Uint64N(100000), G: random.Uint64N(50)}
+		s := naive{g: 1 + random.Uint64N(100000), S: 1000000}
+		if ties {
+			c = naiveCosts{L: pick(1, 10, 20, 100), send: pick(0, 5, 10, 20), G: pick(0, 1, 10), sendO: pick(0, 1)}
+			s.g = pick(1, 5, 10, 20)
+		}
+		c.recv, c.recvO = c.send, c.sendO
+		s.costs = []naiveCosts{c}
+		params := nanoParams(0, 0, 0, 0, 0, s.S)
+		params.Gap, params.L, params.Overhead = dag.Time(s.g), dag.Time(c.L), dag.Time(c.send)
+		params.GPerByte, params.OPerByte = rat(c.G), rat(c.sendO)
+		s.compare(t, seed, trace, params)
+	}
+}
+
+// compare compares the engine on one thread and on several with the naive simulation.
+func (s *naive) compare(t *testing.T, seed uint64, trace *dag.Trace, params loggops.Params) {
+	t.Helper()
+	finish, neverRan := s.run(trace)
+	for _, threads := range []int{1, 3} {
+		r, err := run(trace, loggops.Strict, loggops.Options{Params: params, Threads: threads}, t.Logf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		for _, c := range r.Finish {
+			got = append(got, c.Ticks)
+		}
+		if !slices.Equal(got, finish) || r.NeverRun != neverRan {
+			t.Errorf("seed %d, %v, %d threads: finish %v, %d never ran; expected %v, %d", seed, params, threads, got,
+				r.NeverRun, finish, neverRan)
 		}
 	}
 }

@@ -40,6 +40,7 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	if o.Latencies != nil {
 		wire.latencies, wire.hosts, wire.least = o.Latencies, o.Hosts, leastLatency(o.Latencies, o.Hosts)
 	}
+	host.Ahead = wire.Ordered() && nodes == nil
 	engine, err := sim.NewEngine(p, host, wire, o.Timeline, o.Threads)
 	if err != nil {
 		return nil, err
