@@ -13,11 +13,20 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/sim/fit"
 )
+
+// recording has the largest errors of the predictions for a recorded program in per cent, by backend: of the longest
+// rank and of the time in MPI. network is that of analytical for its ranks.
+type recording struct {
+	flow, packet, analytical [2]float64
+	network                  string
+}
 
 // TestRecordings fits each machine to its micro-benchmarks, and compares the times of recorded programs with the
 // predictions: longest rank and time in MPI, in per cent. Those of recordings as users make them have starts that
-// differ and the set-up of communicators, which nothing predicts.
+// differ and the set-up of communicators, which nothing predicts. The algorithms of collectives for packet are those
+// that flow identifies.
 func TestRecordings(t *testing.T) {
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	switch {
@@ -32,38 +41,88 @@ func TestRecordings(t *testing.T) {
 	}
 	for _, machine := range []struct {
 		platform, table, collective string
-		programs                    map[string][2]float64
+		network                     string // of analytical, for the fit
+		programs                    map[string]recording
 	}{
-		{"star1g", "16", "smpi-mpich", map[string][2]float64{
-			"star-jacobi-16": {0.9, 0.8}, "star-lulesh-27": {2.2, 2.1}, "star-lulesh-27-skew": {33, 34}}},
-		{"fattree100g", "16", "smpi-ompi", map[string][2]float64{
-			"ft-fft-16": {0.1, 0.1}, "ft-comd-64-skew": {6, 15}}},
-		{"dragonfly25g", "32", "smpi-default;barrier=dissemination;", map[string][2]float64{
-			"df-ring-32": {0.1, 0.1}, "df-nasis-64": {0.1, 0.1}}},
+		{"star1g", "16", "smpi-mpich", "Switch(16)", map[string]recording{
+			"star-jacobi-16":      {[2]float64{0.9, 0.8}, [2]float64{3, 4}, [2]float64{65, 100}, "Switch(16)"},
+			"star-lulesh-27":      {[2]float64{2.2, 2.1}, [2]float64{6, 8}, [2]float64{200, 235}, "Switch(27)"},
+			"star-lulesh-27-skew": {[2]float64{33, 34}, [2]float64{39, 40}, [2]float64{105, 110}, "Switch(27)"}}},
+		{"fattree100g", "16", "smpi-ompi", "Switch(8)_Switch(8)", map[string]recording{
+			"ft-fft-16":       {[2]float64{0.1, 0.1}, [2]float64{0.2, 1.1}, [2]float64{3, 20}, "Switch(8)_Switch(2)"},
+			"ft-comd-64-skew": {[2]float64{6, 15}, [2]float64{6, 15}, [2]float64{2, 5}, "Switch(8)_Switch(8)"}}},
+		{"dragonfly25g", "32", "smpi-default;barrier=dissemination;", "Switch(4)_FC(4)_FC(2)", map[string]recording{
+			"df-ring-32":  {[2]float64{0.1, 0.1}, [2]float64{3.5, 9.5}, [2]float64{40, 68}, "Switch(4)_FC(4)_FC(2)"},
+			"df-nasis-64": {[2]float64{0.1, 0.1}, [2]float64{9, 9}, [2]float64{}, ""}}},
 	} {
 		t.Run(machine.platform, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			platform := filepath.Join(folder, machine.platform+".xml")
 			table := filepath.Join(folder, "micro-"+machine.platform+"-"+machine.table+".csv")
-			r := clitest.Run(newCommand, "--fit", "--fit-backend", "flow", "--topology", platform, "--fit-out", "m.json",
-				table)
+			r := clitest.Run(newCommand, "--fit", "--fit-backend", "flow", "--topology", platform, "--fit-out",
+				"flow.json", table)
 			if r.Status != 0 || !strings.Contains(r.Stdout, "--collective '") ||
 				!strings.Contains(r.Stdout, machine.collective) {
 				t.Fatalf("status %d, stdout %s, stderr %s", r.Status, r.Stdout, r.Stderr)
 			}
-			for program, most := range machine.programs {
-				unpack(t, filepath.Join(folder, program+".tgz"))
-				r := clitest.Run(newCommand, "--params", "./m.json", "--compare", program)
+			f, err := fit.ReadFile("flow.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeMessages(t, table, "messages.csv")
+			for _, args := range [][]string{
+				{"--fit-backend", "packet", "--topology", platform, "--fit-out", "packet.json"},
+				{"--fit-backend", "analytical", "--network", machine.network + "@1GB/s,1us", "--fit-out",
+					"analytical.json"},
+			} {
+				r := clitest.Run(newCommand, append(args, "--fit", "messages.csv")...)
 				if r.Status != 0 {
-					t.Fatalf("%s: status %d, stderr %s", program, r.Status, r.Stderr)
+					t.Fatalf("%v: status %d, stderr %s", args, r.Status, r.Stderr)
 				}
-				longest, inMPI := errorOf(t, r.Stdout, "all"), errorOf(t, r.Stdout, "non-calc")
-				t.Logf("%s: longest rank %+.2f %%, time in MPI %+.2f %%", program, longest, inMPI)
-				if !(math.Abs(longest) <= most[0] && math.Abs(inMPI) <= most[1]) {
-					t.Errorf("%s: errors of %.2f and %.2f %%, expected at most %v", program, longest, inMPI, most)
+			}
+			for program, p := range machine.programs {
+				unpack(t, filepath.Join(folder, program+".tgz"))
+				checkRecording(t, program, p.flow, "--params", "./flow.json")
+				checkRecording(t, program, p.packet, "--params", "./packet.json", "--collective", f.Collective)
+				if p.network != "" {
+					checkRecording(t, program, p.analytical, "--params", "./analytical.json", "--network",
+						p.network+"@1GB/s,1us")
 				}
 			}
 		})
+	}
+}
+
+// checkRecording compares a recorded program with its prediction.
+func checkRecording(t *testing.T, program string, most [2]float64, args ...string) {
+	t.Helper()
+	r := clitest.Run(newCommand, append(args, "--compare", program)...)
+	if r.Status != 0 {
+		t.Fatalf("%s, %v: status %d, stderr %s", program, args, r.Status, r.Stderr)
+	}
+	longest, inMPI := errorOf(t, r.Stdout, "all"), errorOf(t, r.Stdout, "non-calc")
+	t.Logf("%s, %s: longest rank %+.2f %%, time in MPI %+.2f %%", program, args[1], longest, inMPI)
+	if !(math.Abs(longest) <= most[0] && math.Abs(inMPI) <= most[1]) {
+		t.Errorf("%s, %s: errors of %.2f and %.2f %%, expected at most %v", program, args[1], longest, inMPI, most)
+	}
+}
+
+// writeMessages writes the measurements of single messages of a table to another one.
+func writeMessages(t *testing.T, table, name string) {
+	t.Helper()
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		switch test, _, _ := strings.Cut(line, ","); test {
+		case "test", fit.PingPong, fit.SendCall, fit.SendLate, fit.RecvLate:
+			kept.WriteString(line)
+		}
+	}
+	if err := os.WriteFile(name, []byte(kept.String()), 0o666); err != nil {
+		t.Fatal(err)
 	}
 }
 
