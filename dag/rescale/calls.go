@@ -2,6 +2,7 @@ package rescale
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -41,11 +42,12 @@ type group struct {
 type exchange struct {
 	group
 	pairs    []pair
-	sent     []int    // messages of each pair, also if another group has the same pairs
-	byRank   []priced // costs of rankRules
-	first    int      // number of the first group with the same pairs: programs number iterations by tags
-	repeated bool     // that is another group
-	cube     bool     // the edges of a hypercube
+	sent     []int         // messages of each pair, also if another group has the same pairs
+	byRank   []priced      // costs of rankRules
+	first    int           // number of the first group with the same pairs: programs number iterations by tags
+	repeated bool          // that is another group
+	cube     bool          // the edges of a hypercube
+	parts    map[pair]rule // of mixed
 }
 
 // sequences are the messages and collectives of each rank, as numbers of calls.
@@ -187,6 +189,52 @@ func (x *exchange) price(s *space) {
 			x.byRank = append(x.byRank, priced{r, cost, irregular})
 		}
 	}
+	if !slices.ContainsFunc(x.byRank, func(p priced) bool { return p.irregular == 0 }) {
+		if cost, ok := x.mix(s); ok {
+			x.byRank = append(x.byRank, priced{rule: mixed, cost: cost})
+		}
+	}
+}
+
+// mix divides the messages into exchanges by exclusive or with powers of two and permutations, in which all ranks take
+// part, and returns their cost.
+func (x *exchange) mix(s *space) (cost int, ok bool) {
+	x.parts = map[pair]rule{}
+	all := map[pair]bool{}
+	for _, p := range x.pairs {
+		all[p] = true
+	}
+	take := func(r rule, v vector) bool {
+		var own []pair
+		for rank := range s.ranks {
+			to, exists := s.partner(r, v, rank)
+			p := pair{int32(rank), int32(to)}
+			if _, taken := x.parts[p]; exists && (taken || !all[p]) {
+				return false
+			}
+			if exists {
+				own = append(own, p)
+			}
+		}
+		for _, p := range own {
+			x.parts[p] = r
+		}
+		return len(own) > 0
+	}
+	if s.ranks&(s.ranks-1) != 0 || len(x.pairs) > s.ranks*bits.Len(uint(s.ranks)) {
+		return 0, false
+	}
+	for v := int32(1); int(v) < s.ranks; v *= 2 {
+		if take(byXor, vector{v}) {
+			cost += 2
+		}
+	}
+	for _, r := range []rule{mirrored, transpose, reverse, left, right} {
+		if take(r, vector{}) {
+			cost++
+		}
+	}
+	return cost, len(x.parts) == len(x.pairs)
 }
 
 // findCubes marks the groups whose messages go along the edges of a hypercube of all ranks, if those of all dimensions
@@ -322,6 +370,13 @@ func (m *model) callOf(rank, i int, by rule) call {
 			if len(m.old.grid) > 1 {
 				c.rule = onGrid
 			}
+		}
+		if by == mixed {
+			sent := p
+			if c.kind == dag.Recv {
+				sent = pair{p.to, p.from}
+			}
+			c.rule = m.mixed[group{r.Comm.At(i), c.tag}][sent]
 		}
 		if c.kind == dag.Recv && c.rule == left {
 			c.rule = right // the inverse

@@ -32,8 +32,8 @@ func (s *space) members(kind int32, c *counts) space {
 	return m
 }
 
-// fitCounts finds out how the counts of the alltoallv in a slot depend on the ranks. It returns nil if no op has counts,
-// or they follow no rule, which unknown reports.
+// fitCounts finds out how the counts of the alltoallv in a slot depend on the ranks. It returns nil if no op has
+// counts, or they follow no rule, which unknown reports.
 func (m *model) fitCounts(i int32) (found *counts, unknown bool) {
 	c := m.slots[i].call
 	if c == nil || c.kind != dag.Coll || c.sub != dag.Alltoallv {

@@ -71,11 +71,11 @@ func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*
 		return nil, why
 	}
 	if best.Bytes > 0 {
-		best.Options.powers = m.powers(other, best.Options)
+		best.Options.laws = m.laws(other, best.Options)
 		if out, _, err := m.extrapolate(ctx, best.Options); err == nil {
 			best.Bytes = compare(volume(out), truth).Bytes
 		} else {
-			best.Options.powers = nil
+			best.Options.laws = nil
 		}
 	}
 	best.Options.Ranks, best.Options.Grid = o.Ranks, o.Grid
@@ -142,12 +142,37 @@ type sized struct {
 	bytes int64
 }
 
-// powers returns the calls whose size in another trace is not the one that the scaling gives, but the recorded one
-// times a power of the ratio of ranks: the exponent of each, -2..1.
-func (m *model) powers(other *model, o Options) map[sized]int {
+// law is how a size depends on the ranks: proportional to a power of their number, or of those along a dimension.
+type law struct {
+	power int // -2..1
+	dim   int // -1: all ranks
+}
+
+// laws returns the calls whose size in another trace is not the one that the scaling gives, with the law that gives it.
+func (m *model) laws(other *model, o Options) map[sized]law {
 	g := &target{model: m, o: o, new: space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic, grid: o.Grid}}
 	mine, theirs := m.single(), other.single()
-	found, contradicted := map[sized]int{}, map[sized]bool{}
+	found, contradicted := map[sized]law{}, map[sized]bool{}
+	// learn compares a slot with that of the other trace; slots are all those of the same call, in rounds of a loop.
+	learn := func(inst *instance, pair *slot, slots []int32) {
+		s := &m.slots[inst.slot]
+		for which, sizes := range [2][2]size{{s.size, pair.size}, {s.recv, pair.recv}} {
+			for v, want := range sizes[0].against(&sizes[1]) {
+				if g.scaled(s, inst, v, which) == want {
+					continue
+				}
+				law, known := m.lawOf(s.call, o, v, want)
+				for _, slot := range slots {
+					key := sized{*m.slots[slot].call, which, v}
+					before, twice := found[key]
+					if !known || twice && before != law {
+						contradicted[key] = true
+					}
+					found[key] = law
+				}
+			}
+		}
+	}
 	seen := map[call]int{}
 	for _, i := range m.order {
 		s := &m.slots[i]
@@ -159,34 +184,39 @@ func (m *model) powers(other *model, o Options) map[sized]int {
 			continue
 		}
 		seen[*s.call]++
-		pair := &other.slots[b[n]]
-		for which, sizes := range [2][2]size{{s.size, pair.size}, {s.recv, pair.recv}} {
-			v, want := sizes[0].value, sizes[1].value
-			if sizes[0].kind != constant || sizes[1].kind != constant {
-				continue
-			}
-			key := sized{*s.call, which, v}
-			power, known := 0, g.scaled(s, &instance{loop: -1}, v, which) == want
-			if known {
-				continue
-			}
-			for _, power = range []int{-1, 0, 1, -2} {
-				f := powerOf(power, m.old.ranks, o.Ranks)
-				if known = scaleBytes(v, f.numerator, f.denominator) == want; known {
-					break
+		learn(&instance{slot: i, loop: -1}, &other.slots[b[n]], []int32{i})
+	}
+	if len(m.loops) == len(other.loops) {
+		for l := range m.loops {
+			x, y := &m.loops[l], &other.loops[l]
+			a, b := m.bodyCalls(x), other.bodyCalls(y)
+			for n := range min(len(a), len(b)) {
+				s, pair := m.slots[m.order[x.first+a[n]]], other.slots[other.order[y.first+b[n]]]
+				if x.body[a[n]].half != 0 || s.shape() != pair.shape() {
+					continue
 				}
+				var slots []int32
+				for round := range x.rounds {
+					slots = append(slots, m.order[x.first+round*x.length+a[n]])
+				}
+				learn(&instance{slot: slots[0], loop: int32(l), body: a[n]}, &pair, slots)
 			}
-			before, twice := found[key]
-			if !known || twice && before != power {
-				contradicted[key] = true
-			}
-			found[key] = power
 		}
 	}
 	for key := range contradicted {
 		delete(found, key)
 	}
 	return found
+}
+
+// bodyCalls returns the places of the calls in the rounds of a loop.
+func (m *model) bodyCalls(x *loop) (all []int) {
+	for b := range x.length {
+		if m.slots[m.order[x.first+b]].call != nil {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
 // single returns the slots of each call outside of loops, in order.
@@ -206,11 +236,54 @@ func (m *model) single() map[call][]int32 {
 	return all
 }
 
-// powerOf returns the ratio of new to old ranks to a power.
-func powerOf(power, old, ranks int) share {
+// against returns the values of a size and those of another one, of the same ranks or places, except where both are 0.
+func (z *size) against(other *size) map[int64]int64 {
+	all := map[int64]int64{}
+	switch {
+	case z.kind == constant && other.kind == constant:
+		all[z.value] = other.value
+	case z.kind == byPlace && other.kind == byPlace && z.feature.kind == other.feature.kind:
+		for k, v := range z.table {
+			want, known := other.table[k]
+			if before, twice := all[v]; !known || twice && before != want {
+				return nil
+			}
+			all[v] = want
+		}
+	}
+	delete(all, 0)
+	return all
+}
+
+// lawOf returns a law that makes want of a size. Calls on the grid or a part of it may follow a dimension.
+func (m *model) lawOf(c *call, o Options, bytes, want int64) (law, bool) {
+	var all []law
+	if len(m.old.grid) > 1 && (c.rule == onGrid || c.comm>>8 != 0) {
+		for d := range m.old.grid {
+			all = append(all, law{-1, d})
+		}
+	}
+	for _, power := range []int{-1, 0, 1, -2} {
+		all = append(all, law{power, -1})
+	}
+	for _, l := range all {
+		f := l.share(&m.old, o.Ranks, o.Grid)
+		if scaleBytes(bytes, f.numerator, f.denominator) == want {
+			return l, true
+		}
+	}
+	return law{}, false
+}
+
+// share returns the factor of sizes on other ranks.
+func (l law) share(s *space, ranks int, grid []int) share {
+	old := s.ranks
+	if l.dim >= 0 {
+		old, ranks = s.grid[l.dim], grid[l.dim]
+	}
 	f := share{1, 1}
-	for range max(power, -power) {
-		if power > 0 {
+	for range max(l.power, -l.power) {
+		if l.power > 0 {
 			f.times(ranks, old)
 		} else {
 			f.times(old, ranks)

@@ -92,8 +92,8 @@ func (g *target) plan() error {
 	return nil
 }
 
-// keepsRounds reports whether the number of rounds of a loop is that of the recorded one. A root that goes round several
-// times has a round for each block of the data, whose number strong scaling keeps.
+// keepsRounds reports whether the number of rounds of a loop is that of the recorded one. A root that goes round
+// several times has a round for each block of the data, whose number strong scaling keeps.
 func (g *target) keepsRounds(x *loop) bool {
 	return x.counted && (g.o.FixedRounds || x.roots && x.count.times > 1 && g.o.Scaling == Strong)
 }
@@ -702,8 +702,8 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 	f := share{1, 1}
 	c := s.call
 	p, n := g.old.ranks, g.new.ranks
-	if power, known := g.o.powers[sized{*c, which, v}]; known && i.loop < 0 {
-		f = powerOf(power, p, n)
+	if l, known := g.o.laws[sized{*c, which, v}]; known && (i.loop < 0 || g.loops[i.loop].body[i.body].half == 0) {
+		f = l.share(&g.old, n, g.new.grid)
 		return scaleBytes(v, f.numerator, f.denominator)
 	}
 	strong := g.o.Scaling == Strong

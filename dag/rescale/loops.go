@@ -25,6 +25,7 @@ type count struct {
 	times  int   // factor; 0: half
 	offset int
 	fixed  bool // the offset, whatever the number of ranks
+	root   bool // the logarithm of the square root, rounded up: rounds in rows of a square grid
 }
 
 func (c count) of(s *space) int {
@@ -32,6 +33,8 @@ func (c count) of(s *space) int {
 	switch {
 	case c.fixed:
 		return c.offset
+	case c.root:
+		return bits.Len(uint(n)) / 2
 	case c.log:
 		return bits.Len(uint(n)) - 1 + c.offset
 	case c.times == 0:
@@ -330,12 +333,26 @@ func (f *loopFinder) loopAt(i, l, most int) (x loop, ok bool) {
 	return x, found
 }
 
+// inRows reports whether rounds are exchanges by exclusive or with 1, 2, ... in the rows of a grid that is square, or
+// twice as long as wide.
+func (f *loopFinder) inRows(x *loop) bool {
+	p := f.old.ranks
+	for b := range x.body {
+		c := f.at(x, 0, b).call
+		if c != nil && (c.rule != byXor || x.body[b].kind != double || c.at[0] != 1) {
+			return false
+		}
+	}
+	return p&(p-1) == 0 && p >= 16 && x.rounds == bits.Len(uint(p))/2
+}
+
 // doubles reports whether the distances of two rounds are 1 and 2, the second of which only multiples of 2 have, and
 // makes the partners double.
 func (f *loopFinder) doubles(x *loop) bool {
 	for b := range x.body {
 		p, next := &x.body[b], f.at(x, 1, b)
-		if p.kind == sum && (p.step != p.start || max(p.step, -p.step) != 1 || !next.multiple()) {
+		if p.kind == sum && (p.step != p.start || max(p.step, -p.step) != 1 ||
+			!next.multiple() && (next.call.rule != byXor || f.old.ranks != 16)) { // two rounds in rows of 4
 			return false
 		}
 	}
@@ -539,6 +556,9 @@ func (f *loopFinder) countOf(rounds int, moving progressKind, mask int32, x *loo
 		}
 	case double, halve:
 		c.log = true
+		if c.root = f.inRows(x); c.root {
+			return c, true
+		}
 		return c, c.ranks(&f.old) == 1<<rounds
 	case still:
 		// One message in and one out, in one direction: an exchange with both neighbors is an iteration.

@@ -19,7 +19,8 @@ type model struct {
 
 	members  [][]int32 // of each communicator
 	tags     tagBase
-	commKind []int32 // of each communicator: see kindOf; -1: not part of the grid
+	mixed    map[group]map[pair]rule // of messages of groups with that rule
+	commKind []int32                 // of each communicator: see kindOf; -1: not part of the grid
 
 	slots []slot  // messages, collectives and calcs
 	order []int32 // slots in the order of the program
@@ -170,6 +171,10 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 		}
 	}
 	findCubes(&line, groups)
+	m.mixed = map[group]map[pair]rule{}
+	for _, x := range groups {
+		m.mixed[x.group] = groups[x.first].parts
+	}
 	sparse := slices.DeleteFunc(slices.Clone(groups), func(x *exchange) bool { return x.dense(p) })
 	clear := false
 	for dims := 1; dims <= maxDims && !clear; dims++ {

@@ -31,10 +31,11 @@ const (
 	fixed                 // the same rank for all
 	anyone                // receives from any source
 	mirrored              // the ranks in reverse order
-	transpose             // the bits of the rank rotated by half of their number
+	transpose             // the bits of the rank rotated by half of their number; of an odd number without the lowest
 	reverse               // the bits in reverse order
 	left                  // the bits rotated by one to the left
 	right                 // or to the right
+	mixed                 // of messages: each has one of the other rules
 	binary                // parent and children in a binary tree in the order of ranks: -2, -1, 1 or 2
 	member                // root of a collective: a place in the communicator, -1 for the last
 )
@@ -113,8 +114,12 @@ func permuted(r rule, rank, n int) (int, bool) {
 		return n - 1 - rank, true
 	}
 	b := bits.Len(uint(n)) - 1
-	if n != 1<<b || b < 2 || r == transpose && b%2 != 0 {
+	if n != 1<<b || b < 2 {
 		return 0, false
+	}
+	if r == transpose && b%2 != 0 { // a grid twice as long as wide: pairs of ranks
+		p, ok := permuted(r, rank/2, n/2)
+		return 2*p + rank%2, ok
 	}
 	by := map[rule]int{transpose: b / 2, left: 1, right: b - 1}[r]
 	if r == reverse {

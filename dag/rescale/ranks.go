@@ -74,7 +74,7 @@ func (f feature) of(s *space, rank int) int32 {
 	case inTree:
 		return multiple(rank%(2*f.call.distance()), f.call.distance())
 	case multiples:
-		step := int32(f.call.at.step())
+		step := int32(max(f.call.at.step(), 1)) // halved rounds may end at 0
 		if f.call.rule == onLine {
 			return min(int32(rank)%step, 1)
 		}

@@ -3,6 +3,7 @@ package rescale
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -137,8 +138,8 @@ func (g *target) report(classes []Class, source string) *Report {
 	return r
 }
 
-// assumeKept names what keeps its value on the new ranks although another rule gives the recorded value as well: distances
-// in the order of ranks, and numbers of iterations that are those of the ranks.
+// assumeKept names what keeps its value on the new ranks although another rule gives the recorded value as well:
+// distances in the order of ranks, and numbers of iterations that are those of the ranks.
 func (g *target) assumeKept(assume func(format string, args ...any)) {
 	p, n := g.old.ranks, g.new.ranks
 	if p == n {
@@ -166,9 +167,16 @@ func (g *target) assumeKept(assume func(format string, args ...any)) {
 		}
 	}
 	if len(kept) > 0 {
-		assume("distances in the order of ranks do not depend on their number: %s", strings.Join(kept[:min(len(kept), 8)],
-			", "))
+		const most = 8
+		assume("distances in the order of ranks do not depend on their number: %s",
+			strings.Join(kept[:min(len(kept), most)], ", "))
 	}
+	if b := bits.Len(uint(n)) - 1; b%2 != 0 && slices.ContainsFunc(g.slots, func(s slot) bool {
+		return s.call != nil && s.call.rule == transpose
+	}) {
+		assume("the transpose on %d ranks is that of a grid twice as long as wide, of pairs of ranks", n)
+	}
+	g.assumeSizes(assume)
 	const least = 8 // ranks: smaller numbers are common
 	told := map[int]bool{}
 	for _, i := range g.order {
@@ -182,6 +190,29 @@ func (g *target) assumeKept(assume func(format string, args ...any)) {
 			told[k] = true
 			assume("%d times %s is a number of iterations that does not depend on the number of ranks", k, c.short())
 		}
+	}
+}
+
+// assumeSizes names the messages along the order of ranks that keep their size under strong scaling.
+func (g *target) assumeSizes(assume func(format string, args ...any)) {
+	var kept []string
+	for i := range g.instances {
+		inst := &g.instances[i]
+		s := &g.slots[inst.slot]
+		c := s.call
+		if g.o.Scaling != Strong || c == nil || c.kind != dag.Send || s.size.value <= few {
+			continue
+		}
+		if inOrder := c.rule == byXor || c.rule == onLine || c.rule == binary; !inOrder ||
+			g.scaled(s, inst, s.size.value, 0) != s.size.value {
+			continue
+		}
+		if text := c.rule.describe(c.at); !slices.Contains(kept, text) && len(kept) < 8 {
+			kept = append(kept, text)
+		}
+	}
+	if kept != nil {
+		assume("the sizes of messages along the order of ranks do not shrink: %s", strings.Join(kept, ", "))
 	}
 }
 
@@ -314,6 +345,8 @@ func (c count) text() string {
 	switch {
 	case c.fixed:
 		return "fixed"
+	case c.root:
+		return "log2 of the square root of N, rounded up"
 	case c.log:
 		n = "log2 " + n
 	case c.times == 0:

@@ -80,7 +80,8 @@ func TestRescaleInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := made.Provenance[len(made.Provenance)-1]
-		if len(made.Ranks) != 6 || len(last.Inputs) != 2 || last.Inputs[1].Name != "p8.goal" || last.Inputs[1].SHA256 == "" {
+		if len(made.Ranks) != 6 || len(last.Inputs) != 2 || last.Inputs[1].Name != "p8.goal" ||
+			last.Inputs[1].SHA256 == "" {
 			t.Errorf("%s: %d ranks, provenance %+v", name, len(made.Ranks), last)
 		}
 	}
@@ -101,8 +102,8 @@ func TestRescaleErrors(t *testing.T) {
 		{"--scaling strong p4.goal -o x.goal", cli.ExitUsage, "--scaling is for --rescale"},
 		{"--rescale 8 --job p4.goal -o x.goal", cli.ExitUsage, "--rescale is for single traces"},
 		{"--rescale x p4.goal -o x.goal", cli.ExitUsage, "expected a whole number"},
-		{"--rescale 8 --rescale-report r.json p4.goal -o out/", cli.ExitUsage, "--rescale-report is for a single output"},
-		{"--rescale 8 --rescale-report r.json p4.goal --publish set/", cli.ExitUsage, "--rescale-report is for a single"},
+		{"--rescale 8 --rescale-report r.json p4.goal -o out/", cli.ExitUsage, "is for a single output"},
+		{"--rescale 8 --rescale-report r.json p4.goal --publish set/", cli.ExitUsage, "is for a single output"},
 		{"--rescale 8 --rescale-report no/r.json absent.goal -o x.goal", cli.ExitFailed, "no/r.json: "},
 		{"--rescale 8 --second-trace absent.goal p4.goal -o x.goal", cli.ExitFailed, "absent.goal: no such file"},
 		{"--rescale 8 --second-trace p4.goal p4.goal -o x.goal", cli.ExitFailed, "expected another number"},
