@@ -134,6 +134,7 @@ var algorithms = []algorithm{
 	{kind: dag.ReduceScatter, name: "rechalving", plan: reducescatterRechalving},
 	{kind: dag.ReduceScatter, name: "recdoubling", plan: reducescatterRecdoubling},
 	{kind: dag.ReduceScatter, name: "pairwise", plan: reducescatterPairwise},
+	{kind: dag.ReduceScatter, name: "butterfly", plan: reducescatterButterfly},
 	{kind: dag.ReduceScatter, name: "reducescatterv", plan: reducescatterReducescatterv},
 	{kind: dag.ReduceScatter, name: "linear", plan: reducescatterLinear},
 	{kind: dag.Scan, name: "recdoubling", plan: scanRecdoubling},

@@ -1,5 +1,7 @@
 package collective
 
+import "math/bits"
+
 // folded selects a power of two of the members as active. The first 2 * idle members form pairs, and one member of
 // each pair is idle: it sends its data to its partner before the algorithm, and receives its result afterwards.
 type folded struct {
@@ -34,6 +36,18 @@ func (f folded) member(number int) int {
 // idlePartner returns the idle partner of the active member with the given number, and whether it has one.
 func (f folded) idlePartner(number int) (v int, paired bool) {
 	return 2*number + f.idleOf, number < f.idle
+}
+
+// blocksOf returns a function that returns the blocks of the active members first to last-1. Their idle partners'
+// blocks are among them.
+func (f folded) blocksOf(p *Participant) func(first, last int) span {
+	begin := func(number int) int { return number + min(number, f.idle) }
+	return func(first, last int) span { return p.blocks(begin(first), begin(last)-begin(first)) }
+}
+
+// reversed returns the number of an active member with its bits in reverse order, the part that halveNear returns.
+func (f folded) reversed(number int) int {
+	return int(bits.Reverse64(uint64(number)) >> bits.LeadingZeros64(uint64(f.power-1)))
 }
 
 // halve appends recursive halving, a reduce-scatter over the active members: partners whose numbers differ in one bit

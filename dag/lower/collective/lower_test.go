@@ -271,10 +271,18 @@ func traffic(a *algorithm, n, root int) (messages, bytes int64, known bool) {
 		messages, bytes = members*others, others*commonSize
 	case "reducescatter/reducescatterv":
 		messages, bytes = 2*others, others*commonSize+commonSize-commonPart(0)
-	case "reducescatter/rechalving":
+	case "reducescatter/rechalving", "reducescatter/butterfly":
 		messages, bytes = power*floorLog+2*extra, (power-1+extra)*commonSize
 		for i := range extra {
 			bytes += commonPart(int(2 * i))
+		}
+		for i := range power {
+			reversed := int64(bits.Reverse64(uint64(i)) >> (64 - floorLog))
+			if a.name == "rechalving" || i == reversed {
+				continue
+			}
+			messages++ // a member that has the block of another one
+			bytes += commonPart(int(i + min(i+1, extra)))
 		}
 	case "scan/recdoubling", "exscan/recdoubling":
 		for bit := 1; bit < n; bit *= 2 {

@@ -35,12 +35,36 @@ func reducescatterRechalving(p *Participant, s *Schedule) {
 	if paired {
 		x.rcvd = s.combine(idle, whole)
 	}
-	// An active member also reduces the block of its idle partner.
-	begin := func(number int) int { return number + min(number, f.idle) }
-	blocks := func(first, last int) span { return p.blocks(begin(first), begin(last)-begin(first)) }
-	f.halve(&x, me, blocks, func(v int) int { return v })
+	f.halve(&x, me, f.blocksOf(p), func(v int) int { return v })
 	if paired {
 		s.send(idle, p.block(idle), x.sent, x.rcvd)
+	}
+}
+
+// reducescatterButterfly is reducescatterRechalving with the nearest partners first: the active members then have each
+// other's blocks and exchange them, after each has sent the block of an idle member to it.
+//
+// J. L. Träff: An improved algorithm for (non-commutative) reduce-scatter with an application. EuroPVM/MPI, LNCS 3666,
+// 2005. Open MPI, ompi/mca/coll/base/coll_base_reduce_scatter.c (butterfly).
+func reducescatterButterfly(p *Participant, s *Schedule) {
+	f := fold(p.Members, 0)
+	x := newExchange(s, noStep)
+	me, active := f.number(p.Me)
+	whole := p.blocks(0, p.Members)
+	if !active {
+		s.recv(f.member(f.reversed(me)), p.block(p.Me), s.send(f.member(me), whole))
+		return
+	}
+	if idle, paired := f.idlePartner(me); paired {
+		x.rcvd = s.combine(idle, whole)
+	}
+	number := f.halveNear(&x, me, f.blocksOf(p))
+	owner := f.member(number)
+	if idle, paired := f.idlePartner(number); paired {
+		x.sent, x.rcvd = s.send(idle, p.block(idle), x.sent, x.rcvd), noStep
+	}
+	if number != me {
+		x.round(owner, p.block(owner), owner, p.block(p.Me))
 	}
 }
 
