@@ -359,6 +359,9 @@ func (b *rankBuilder) communication(o *deviceOp, c *communication, label int32) 
 	if c.grouped {
 		op.Attrs = attr.WithNCCLFlags("", false, true)
 	}
+	if c.counts != nil && !c.counts.Even() {
+		op.Attrs = attr.WithCounts(op.Attrs, c.counts)
+	}
 	return op
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // communication is a collective, send or receive of a rank.
@@ -23,9 +24,12 @@ type communication struct {
 	op         operation
 	sized      bool // bytes are known
 	grouped    bool // the kernel of the previous one executes it, too
+	uneven     bool // an alltoall whose parts differ
 	unrelated  bool // no partner is in the trace: only its time counts
 	instance   int32
 	peerInside int32 // partner as a number in the group; -1: unknown
+
+	counts *attr.Counts // bytes by partner of an uneven alltoall; nil: unknown
 }
 
 // group is a process group of a recording.
@@ -247,7 +251,12 @@ func (t *talk) fromArgs(r *recording, c *communication, a *commArgs) {
 			c.op = collective(dag.Alltoallv)
 		}
 		c.bytes, c.recv = in, out
-		defer func() { c.own = t.ownPart(r, c, a) }() // once the group is known
+		defer func() { // once the group is known
+			c.own = t.ownPart(r, c, a)
+			if c.uneven = a.uneven; a.uneven {
+				c.counts = r.counts(a, t.sizeOf(c.group, a))
+			}
+		}()
 	case dag.Allgather, dag.ReduceScatter, dag.Gather, dag.Scatter:
 		c.bytes, c.recv = in, out
 	default:
@@ -267,6 +276,14 @@ func (t *talk) fromArgs(r *recording, c *communication, a *commArgs) {
 		c.peer = int32(a.source)
 	}
 	c.group = t.group(r, a)
+}
+
+// sizeOf returns the number of members of a group.
+func (t *talk) sizeOf(g int32, a *commArgs) int {
+	if members := t.groups[g].members; members != nil {
+		return len(members)
+	}
+	return int(min(a.size, mostMembers))
 }
 
 // ownPart returns the bytes that the rank keeps in an uneven alltoall, -1 if they are unknown.

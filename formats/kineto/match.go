@@ -170,6 +170,7 @@ func (j *job) match() error {
 		if m.src < 0 {
 			j.dropUnordered(meetings[m])
 			j.setUneven(meetings[m])
+			j.setCounts(meetings[m], &j.comms[m.comm])
 		}
 	}
 	return nil

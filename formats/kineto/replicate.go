@@ -69,7 +69,7 @@ func (j *job) replicate() error {
 		}
 		for k := range t.list {
 			if c := &t.list[k]; c.op == collective(dag.Alltoallv) {
-				c.op, c.recv = collective(dag.Alltoall), c.bytes
+				c.op, c.recv, c.uneven, c.counts = collective(dag.Alltoall), c.bytes, false, nil
 				uneven++
 			}
 		}
