@@ -64,8 +64,8 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	return f, nil
 }
 
-// smpiTable is the table of an SMPI that selects no other, and smpiError the largest error of ping-pongs up to which the
-// protocol of SMPI is that of the machine.
+// smpiTable is the table of an SMPI that selects no other, and smpiError the largest error of ping-pongs up to which
+// the protocol of SMPI is that of the machine.
 const (
 	smpiTable = "smpi-default"
 	smpiError = 0.01

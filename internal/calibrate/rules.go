@@ -162,7 +162,8 @@ func (f *identified) explain(kinds []*measured, usual string) {
 	case usual != "" && len(kinds) > 0:
 		entries = append(entries, usual)
 		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
-			"the protocol of SMPI explains the messages: the table %s decides for collectives that the tables lack", usual))
+			"the protocol of SMPI explains the messages: the table %s decides for collectives that the tables lack",
+			usual))
 	}
 	for _, m := range kinds {
 		if f.explained[m.kind] && usual == "" {

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -79,6 +80,7 @@ type flowEstimate struct {
 	nonBlockingAt   []Point
 	detached, async int64
 	chosen          Factors // by bytes that travel: fitted, or a known table
+	divided         *divided
 }
 
 // findThresholds brackets the sizes at which the protocol changes.
@@ -127,10 +129,43 @@ func (e *flowEstimate) findOverheads() (err error) {
 	if e.nonBlockingAt, e.nonBlocking, err = e.overhead(IsendCall, math.MaxInt64); err != nil {
 		return err
 	}
+	e.send, e.recv = attach(e.send, e.sendAt), attach(e.recv, e.recvAt)
 	for _, list := range [][]Segment{e.send, e.recv, e.nonBlocking} {
 		e.align(list)
 	}
 	return nil
+}
+
+// attach moves sizes on the line of the segment before to that segment: tables of calls have few sizes, so that a jump
+// behind a size can hide in a steep line from it to the next one. Only a machine without noise shows such lines.
+func attach(segments []Segment, points []Point) []Segment {
+	off := func(s Segment, p Point) bool { return math.Abs(s.At(0, p.Bytes)/p.Seconds-1) > noiseless }
+	for i := 1; i < len(segments); i++ {
+		before, s := &segments[i-1], &segments[i]
+		var rest []Point
+		steady := true
+		for _, p := range points {
+			switch {
+			case p.Bytes < before.From || p.Bytes >= s.To:
+			case p.Bytes < s.From:
+				steady = steady && !off(*before, p)
+			default:
+				rest = append(rest, p)
+			}
+		}
+		slices.SortStableFunc(rest, func(a, b Point) int { return cmp.Compare(a.Bytes, b.Bytes) })
+		moved := slices.IndexFunc(rest, func(p Point) bool { return off(*before, p) })
+		if !steady || moved <= 0 || rest[moved].Bytes == rest[moved-1].Bytes {
+			continue
+		}
+		var line scratch
+		line.fit(rest[moved:], 1)
+		s.CutAfter, s.Least = rest[moved-1].Bytes, rest[moved].Bytes
+		s.From = Cut(s.CutAfter, s.Least)
+		before.To = s.From
+		s.Start, s.PerByte = slices.Clone(line.start), line.perByte
+	}
+	return segments
 }
 
 // align moves the starts of segments of overheads to those of segments of messages between the same two measured
@@ -193,19 +228,128 @@ func (e *flowEstimate) findFactors() {
 	mean, worst := e.errors(&e.chosen)
 	n := float64(len(e.points))
 	free := mean * math.Sqrt(n/max(n-float64(2*len(from)), 1))
-	least := math.Inf(1)
-	for i := range e.options.Models {
-		f := &e.options.Models[i]
-		m, w := e.errors(f)
+	least, best := math.Inf(1), e
+	for _, f := range e.options.Models {
+		with := e.with(f)
+		m, w := with.errors(&f)
 		if m <= knownShare*free+knownMean && w <= max(worstShare*worst, knownWorst) && m < least {
-			least, e.chosen = m, *f
+			least, best = m, with
 		}
 	}
-	if e.chosen.Model != "" {
+	if *e = *best; e.chosen.Model != "" {
 		e.file.Model = e.chosen.Model
 		e.file.Remark("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error of "+
 			"%.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*least, 100*mean)
 	}
+}
+
+// with returns the estimate with known factors, which may determine overheads that calls do not.
+func (e *flowEstimate) with(f Factors) *flowEstimate {
+	other := *e
+	other.chosen = f
+	for _, list := range []*[]Segment{&other.send, &other.recv, &other.nonBlocking} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			(*list)[i].Start = slices.Clone((*list)[i].Start)
+		}
+	}
+	other.divideSum()
+	return &other
+}
+
+// divided is a range of sizes whose calls have one size: the times of others in a send and in a receive are known by
+// their sum.
+type divided struct {
+	from, at   int64   // first size, and that of the calls
+	send, recv float64 // seconds of the calls
+	perByte    float64 // of the sum
+}
+
+// divideSum estimates the last segment of os and or if calls have one size there and the factors leave no errors but
+// theirs: the ping-pongs have the sum of both, which is divided in proportion to the times of the calls, and the size
+// at which the segment begins.
+func (e *flowEstimate) divideSum() {
+	ns, nr := len(e.send)-1, len(e.recv)-1
+	if ns < 1 || nr < 1 {
+		return
+	}
+	send, recv := &e.send[ns], &e.recv[nr]
+	one := func(s *Segment, points []Point) bool {
+		return !slices.ContainsFunc(points, func(p Point) bool { return p.Bytes >= s.From && p.Bytes != s.Least })
+	}
+	if !one(send, e.sendAt) || !one(recv, e.recvAt) || send.Least != recv.Least || send.CutAfter != recv.CutAfter {
+		return
+	}
+	low, d := send.CutAfter, divided{at: send.Least, send: send.At(0, send.Least), recv: recv.At(0, recv.Least)}
+	var within []Point // with the sum of both overheads, relative to that of the calls
+	var times []float64
+	for _, p := range e.points {
+		if p.Bytes <= low || p.Bytes >= e.detached {
+			if math.Abs(e.predict(&e.chosen, p.Path, p.Bytes)/p.Seconds-1) > exact {
+				return // noise, or other factors
+			}
+		} else {
+			times = append(times, p.Seconds)
+			p.Seconds -= e.predict(&e.chosen, p.Path, p.Bytes) - e.overheads(e.send, e.recv, p.Bytes)
+			within = append(within, p)
+		}
+	}
+	least := math.Inf(1)
+	last := low
+	sizes := make([]int64, len(within))
+	for i, p := range within {
+		sizes[i] = p.Bytes
+	}
+	slices.Sort(sizes)
+	for _, first := range slices.Compact(sizes) {
+		if first > d.at {
+			break
+		}
+		var xx, xy, cost float64
+		for i, p := range within {
+			if x := float64(p.Bytes - d.at); p.Bytes >= first {
+				xx += x * x / (times[i] * times[i])
+				xy += x * (p.Seconds - d.send - d.recv) / (times[i] * times[i])
+			}
+		}
+		perByte := 0.0
+		if xx > 0 {
+			perByte = max(0, xy/xx)
+		}
+		for i, p := range within {
+			sum := d.send + d.recv + perByte*float64(p.Bytes-d.at)
+			if p.Bytes < first {
+				sum = e.send[ns-1].At(0, p.Bytes) + e.recv[nr-1].At(0, p.Bytes)
+			}
+			cost += (p.Seconds - sum) * (p.Seconds - sum) / (times[i] * times[i])
+		}
+		if cost < least {
+			least, d.perByte, d.from = cost, perByte, beginning(last, first)
+		}
+		last = first
+	}
+	if d.from == 0 {
+		return
+	}
+	share := d.send / (d.send + d.recv)
+	send.slope(d.perByte * share)
+	recv.slope(d.perByte * (1 - share))
+	send.From, recv.From, e.send[ns-1].To, e.recv[nr-1].To = d.from, d.from, d.from, d.from
+	for i := 1; i < len(e.nonBlocking); i++ { // the protocol changes for all sends
+		if s := &e.nonBlocking[i]; s.CutAfter < d.from && d.from <= s.Least {
+			s.From, e.nonBlocking[i-1].To = d.from, d.from
+		}
+	}
+	e.divided = &d
+}
+
+// beginning returns the first size of a segment that begins between two measured sizes: the last size of a protocol
+// often is a power of two.
+func beginning(after, least int64) int64 {
+	if after&(after-1) == 0 {
+		return after + 1
+	}
+	return Cut(after, least)
 }
 
 // starts returns the bytes that travel above which segments begin.
@@ -429,6 +573,12 @@ func (e *flowEstimate) undetermined(p map[string]Parameter, bytes int64) {
 	if bytes >= e.detached {
 		return
 	}
+	if d := e.divided; d != nil && bytes >= d.from {
+		for name, seconds := range map[string]float64{"os": d.send, "or": d.recv} {
+			p[name] = p[name].hull(max(0, seconds-d.perByte*float64(d.at)), seconds)
+			p[name+"_per_byte"] = p[name+"_per_byte"].hull(0, d.perByte)
+		}
+	}
 	latency := math.Inf(1)
 	for _, r := range e.routes {
 		latency = min(latency, r.Latency*p["latency_factor"].Value)
@@ -457,6 +607,10 @@ func (e *flowEstimate) describe() {
 	if e.nonBlocking == nil {
 		e.file.Remark("ois is not determined: the tables have no times in non-blocking sends (%s); os is assumed",
 			IsendCall)
+	}
+	if d := e.divided; d != nil {
+		e.file.Remark("os and or from %d bytes on are known by their sum in ping-pongs: the times in calls have only "+
+			"%d bytes there; their slopes are assumed to be in proportion to these times", d.from, d.at)
 	}
 	e.residuals(func(path int, bytes int64) float64 { return e.predict(&e.chosen, path, bytes) })
 	e.file.set("envelope", Parameter{Value: float64(e.options.Envelope), Low: float64(e.options.Envelope),
