@@ -259,7 +259,7 @@ func (a *Actor) start(i uint32) {
 		a.totals.messages++
 		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.sending(i, op))
-		leaves := a.e.leavesEnd(op)
+		leaves := a.e.leavesEnd(i, op)
 		a.ready[i] = underWay
 		if a.e.timeline != nil {
 			a.e.sentAt[i], a.e.begun[i] = end, end
@@ -308,7 +308,7 @@ func (a *Actor) hand(i uint32, t uint64) {
 	if a.e.number != nil {
 		a.e.number[i] = a.pairs().issue(uint32(op.Peer))
 	}
-	if a.e.waits(op) {
+	if a.e.waits(i, op) {
 		a.e.network.Request(a, i, t)
 	} else {
 		a.e.network.Eager(a, i, t)
@@ -456,7 +456,7 @@ func (a *Actor) meet(i, m uint32, posted bool) {
 		return
 	}
 	*arrival = awaited
-	if a.e.waits(send) {
+	if a.e.waits(m, send) {
 		if a.e.timeline != nil {
 			a.e.begun[m] = max(a.e.begun[m], a.now)
 		}
@@ -530,7 +530,7 @@ func (a *Actor) receive(i uint32) {
 	if a.e.causes != nil {
 		a.e.causes.takes(i, a.ready[i], min(a.now, a.ready[m]))
 	}
-	_, end := a.occupy(i, op, RecvSpan, a.e.host.Receiving(send.Size))
+	_, end := a.occupy(i, op, RecvSpan, a.e.receiving(m, send))
 	if a.e.timeline != nil {
 		a.e.timeline.Transfer(Transfer{Source: send.Rank, Target: op.Rank, Send: m, Recv: i,
 			Begun: min(a.e.begun[m], a.e.sentAt[m]), Start: a.e.sentAt[m], End: a.now,

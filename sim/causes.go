@@ -47,7 +47,7 @@ func (e *Engine) RecordPath() []uint32 {
 	if _, traces := e.network.(Tracer); !traces || e.host.Work != nil {
 		c.start = make([]uint64, n)
 	}
-	if e.p.LargestMessage > e.host.Rendezvous || e.host.Synchronous {
+	if e.p.LargestMessage > e.host.Rendezvous || e.host.Synchronous || e.host.Mode != nil {
 		c.match = make([]uint64, n)
 	}
 	e.causes = c

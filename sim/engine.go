@@ -53,6 +53,8 @@ type Host struct {
 	Busy func(bytes uint64) uint64
 	// Receiving is Busy for receives if their time differs from that of sends; nil: Busy.
 	Receiving func(bytes uint64) uint64
+	// ReceivingOf is Receiving if the time depends on the send op m, too; nil: Receiving.
+	ReceivingOf func(m uint32, bytes uint64) uint64
 	// Sending is Busy for sends if their time depends on the send op m, too; nil: Busy.
 	Sending func(m uint32, bytes uint64) uint64
 	// Rendezvous is the size of the largest eager message in bytes. A larger message is announced and waits for its
@@ -63,6 +65,9 @@ type Host struct {
 	// Detached makes sends of fewer bytes end when their stream has handled them, even if their message waits for its
 	// receive, or with Acknowledged. The network must not call [Actor.Sent] for them.
 	Detached uint64
+	// Mode returns the mode of the send op m; nil: all are standard. The network must not call [Actor.Sent] for buffered
+	// ones.
+	Mode func(m uint32) SendMode
 	// Returns makes the start dependents of a send wait until its stream has handled it, like the calls that follow a
 	// non-blocking send.
 	Returns bool
@@ -119,6 +124,16 @@ type Engine struct {
 	// before, and Transfer.Begun.
 	sentAt, begun []uint64
 }
+
+// SendMode is the mode of a send, as in MPI.
+type SendMode uint8
+
+// The modes of sends.
+const (
+	StandardSend    SendMode = iota // by the size of the message
+	SynchronousSend                 // waits for its receive, whatever Host.Rendezvous and Host.Detached are
+	BufferedSend                    // ends when its stream has handled it, even if its message waits for its receive
+)
 
 // NewEngine returns an engine that runs p over the network on at most the given number of threads. With a timeline or
 // without lookahead, it uses one thread, as in windows. It returns an error if p has no dense streams, or for a
@@ -195,7 +210,7 @@ func (e *Engine) Run() (*Outcome, error) {
 		Events: e.totals.events, Messages: e.totals.messages, Bytes: e.totals.bytes,
 		Ran: e.p.Ran(e.totals.ops, hasRun),
 	}
-	if e.host.Detached > 0 || e.host.Synchronous {
+	if e.host.Detached > 0 || e.host.Synchronous || e.host.Mode != nil {
 		out.Eager = math.MaxUint64 // Unended has all sends that wait
 	}
 	out.Unexpected, out.Posted = UnmatchedOf(e.matchers)
@@ -214,7 +229,7 @@ func (e *Engine) unended() []uint32 {
 	e.p.EachInMemory(func(i uint32, op *Op) {
 		switch {
 		case op.Flags&(hasRun|hasEnded) != hasRun || !op.IsMessage():
-		case op.Flags&IsRecv != 0 || e.leavesEnd(op):
+		case op.Flags&IsRecv != 0 || e.leavesEnd(i, op):
 			ops = append(ops, i)
 		}
 	})
@@ -222,13 +237,35 @@ func (e *Engine) unended() []uint32 {
 }
 
 // leavesEnd reports whether the network determines the end of a send.
-func (e *Engine) leavesEnd(send *Op) bool {
-	return (e.host.Acknowledged || e.waits(send)) && send.Size >= e.host.Detached
+func (e *Engine) leavesEnd(i uint32, send *Op) bool {
+	switch e.mode(i) {
+	case SynchronousSend:
+		return true
+	case BufferedSend:
+		return false
+	}
+	return (e.host.Acknowledged || e.waits(i, send)) && send.Size >= e.host.Detached
 }
 
 // waits reports whether the message of a send waits for its receive.
-func (e *Engine) waits(send *Op) bool {
-	return send.Size > e.host.Rendezvous || e.host.Synchronous
+func (e *Engine) waits(i uint32, send *Op) bool {
+	return send.Size > e.host.Rendezvous || e.host.Synchronous || e.mode(i) == SynchronousSend
+}
+
+// mode returns the mode of a send.
+func (e *Engine) mode(i uint32) SendMode {
+	if e.host.Mode == nil {
+		return StandardSend
+	}
+	return e.host.Mode(i)
+}
+
+// receiving returns the time in picoseconds for which the receive of a message occupies its stream.
+func (e *Engine) receiving(m uint32, send *Op) uint64 {
+	if e.host.ReceivingOf != nil {
+		return e.host.ReceivingOf(m, send.Size)
+	}
+	return e.host.Receiving(send.Size)
 }
 
 // sending returns the time in picoseconds for which a send occupies its stream.

@@ -427,11 +427,11 @@ func (w *PathWalk) walk(i uint32, tracer Tracer) {
 			l = w.start(i, c.lead[i])
 		case event == onArrival:
 			l = w.network(op.Link(), false, tracer)
-		case event == afterEnd && op.Flags&IsColl == IsSend && e.leavesEnd(op):
+		case event == afterEnd && op.Flags&IsColl == IsSend && e.leavesEnd(i, op):
 			l = w.network(i, true, tracer)
 		case op.Flags&IsColl == IsRecv:
 			taken := lead(c.taken[i])
-			w.span(i, e.host.Receiving(e.p.Ops[op.Link()].Size), PathOverhead, leadOf(taken))
+			w.span(i, e.receiving(op.Link(), &e.p.Ops[op.Link()]), PathOverhead, leadOf(taken))
 			l = taken
 		case op.Flags&IsSend != 0:
 			w.span(i, e.sending(i, op), PathOverhead, leadOf(c.lead[i]))
@@ -495,7 +495,7 @@ func (w *PathWalk) network(m uint32, leaves bool, tracer Tracer) lead {
 		return afterSpan | lead(m)
 	}
 	begun := c.start[m] + e.sending(m, send)
-	if e.waits(send) {
+	if e.waits(m, send) {
 		match := c.match[m] &^ byPost
 		w.transit(m, w.now-match, leaves, ByNetwork)
 		if w.Posted(m) {

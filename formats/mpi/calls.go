@@ -6,6 +6,7 @@ import (
 	"bytes"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 )
 
 // action is the conversion of a call.
@@ -61,10 +62,10 @@ type call struct {
 }
 
 // The modes of sends.
-const (
-	synchronous = `{"mpi":{"mode":"synchronous"}}`
-	buffered    = `{"mpi":{"mode":"buffered"}}`
-	ready       = `{"mpi":{"mode":"ready"}}`
+var (
+	synchronous = attr.SendMode(attr.Synchronous)
+	buffered    = attr.SendMode(attr.Buffered)
+	ready       = attr.SendMode(attr.Ready)
 )
 
 // calls are the supported functions by name.

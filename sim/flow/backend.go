@@ -329,6 +329,7 @@ type replay struct {
 	nodes   []int32 // by rank; nil: the trace has none
 	shared  bool    // the ranks on a node share its NICs
 	labels  *measure.Labels
+	modes   sendModes
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -343,6 +344,10 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	}
 	if b.flows != "" || len(h.Jobs) > 0 {
 		r.labels, s = measure.NewLabels(s, h, b.flows != "")
+	}
+	if b.smpi.on() || env.Sweep {
+		source := &modeSource{s, make(sendModes, h.Ranks)}
+		r.modes, s = source.modes, source
 	}
 	o := sim.CompileOptions{DenseStreams: true, Context: env.Context, Explain: env.Explain}
 	// Messages between GPUs are numbered in advance, and labels belong to all messages.
@@ -454,7 +459,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		gap: uint64(b.gap), nics: max(1, r.program.NICs),
 	}
 	if b.smpi.on() {
-		c.smpi = &b.smpi
+		c.smpi, c.mode = &b.smpi, r.modes.of(r.program)
 	}
 	if b.platform != nil {
 		g := newGiven(b.platform)
@@ -516,7 +521,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		Rendezvous: uint64(b.rendezvous), Timely: true, Acknowledged: true,
 	}
 	if c.smpi != nil {
-		b.smpi.setHost(&host, r.program)
+		b.smpi.setHost(&host, r.program, c.mode)
 	}
 	e, err := sim.NewEngine(r.program, host, c, o.Timeline, 1)
 	if err != nil {

@@ -24,7 +24,8 @@ type coupling struct {
 	ends       *topology.Ends
 	local      topology.Local
 	rendezvous uint64
-	smpi       *smpi // nil: other rules of messages
+	smpi       *smpi                       // nil: other rules of messages
+	mode       func(m uint32) sim.SendMode // with smpi
 	program    *sim.Program
 	ctx        context.Context
 
@@ -212,7 +213,7 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		}
 		a.Deliver(m, sent, a.Now())
 	case kind == sendEnded:
-		if c.smpi == nil || !c.smpi.detaches(a.Op(m).Size) {
+		if c.smpi == nil || !c.smpi.detaches(c.mode(m), a.Op(m).Size) {
 			a.Sent(m, a.Now())
 		}
 		a.Schedule(uint32(a.Op(m).Peer), a.Now(), messageDelivered, m)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"
@@ -337,6 +338,45 @@ func TestFailures(t *testing.T) {
 	for _, set := range [][]string{{star, "fail=host9"}, {star, "fail=host0@2ms..1ms"}, {"topology=" + platform, "fail=l"}} {
 		if _, err := backends.Run(traceOf(4, one...), "flow", backends.Set(set...)); err == nil {
 			t.Errorf("%v: no error", set)
+		}
+	}
+}
+
+// TestSendModes compares synchronous and buffered sends of the protocol of SMPI with hand calculations. The receive is
+// posted at 10 us, a byte takes 1 ns, the path 2 us, an overhead of a send 1 us, and one of a receive 2 us.
+func TestSendModes(t *testing.T) {
+	const us, ns = dag.Microsecond, dag.Nanosecond
+	for _, c := range []struct {
+		mode       string
+		bytes      int64
+		async      string
+		sent, done dag.Time
+	}{
+		{"", 1000, "0", us, 15*us + 16*ns}, // detached, but its transfer waits
+		{"", 1000, "1MB", us, 12 * us},
+		{attr.Ready, 1000, "1MB", us, 12 * us},
+		{attr.Synchronous, 1000, "0", 13*us + 16*ns, 13*us + 16*ns},
+		{attr.Synchronous, 1000, "1MB", 13*us + 16*ns, 13*us + 16*ns},
+		{attr.Buffered, 1000, "0", us, 15*us + 16*ns},
+		{attr.Buffered, 100_000, "0", us, 114*us + 16*ns},
+		{attr.Buffered, 100_000, "1MB", us, 105*us + 16*ns},
+		{"", 100_000, "0", 112*us + 16*ns, 112*us + 16*ns},
+		{attr.Synchronous, 100_000, "0", 112*us + 16*ns, 112*us + 16*ns},
+	} {
+		b := dag.NewBuilder(2)
+		send := dag.Op{Kind: dag.Send, Peer: 1, Bytes: c.bytes}
+		if c.mode != "" {
+			send.Attrs = attr.SendMode(c.mode)
+		}
+		b.Rank(0).Add(send)
+		b.Rank(1).Recv(0, c.bytes, 0, b.Rank(1).Calc(10*us))
+		r, err := backends.Run(b.Trace(), "flow", backends.Set("topology=star:hosts=2,rate=8Gbps,latency=1us",
+			"os=0:1e-6", "or=0:2e-6", "detached=64KiB", "async-small="+c.async))
+		if err != nil || !r.Complete {
+			t.Fatal(c, err)
+		}
+		if sent, done := dag.Time(r.Finish[0].Ticks)*r.Finish[0].Unit, dag.Time(r.Finish[1].Ticks)*r.Finish[1].Unit; sent != c.sent || done != c.done {
+			t.Errorf("%+v: the send ends at %v, the receive at %v", c, sent, done)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 )
@@ -215,7 +216,15 @@ func (b *backend) smpiParams() param.Set {
 func (s *smpi) on() bool { return s.given || s.protocol == protocolSMPI }
 
 // detaches reports whether a send ends after its overhead.
-func (s *smpi) detaches(bytes uint64) bool { return bytes < uint64(s.detached) }
+func (s *smpi) detaches(mode sim.SendMode, bytes uint64) bool {
+	switch mode {
+	case sim.SynchronousSend:
+		return false
+	case sim.BufferedSend:
+		return true
+	}
+	return bytes < uint64(s.detached)
+}
 
 // check returns an error if the parameters exclude each other.
 func (s *smpi) check(b *backend, env *sim.Env) error {
@@ -246,25 +255,84 @@ func (s *smpi) checkRun(b *backend, p *sim.Program) error {
 }
 
 // setHost sets how ranks handle messages.
-func (s *smpi) setHost(host *sim.Host, p *sim.Program) {
+func (s *smpi) setHost(host *sim.Host, p *sim.Program, mode func(m uint32) sim.SendMode) {
 	isNonBlocking := nonBlocking(p)
 	host.Sending = func(m uint32, bytes uint64) uint64 {
 		switch {
 		case isNonBlocking[m]:
 			return s.nonBlocking.at(bytes)
-		case s.detaches(bytes):
+		case mode(m) != sim.StandardSend || s.detaches(sim.StandardSend, bytes):
 			return s.send.at(bytes)
 		}
 		return 0
 	}
-	host.Receiving = func(bytes uint64) uint64 {
-		if s.detaches(bytes) {
+	host.Mode = mode
+	host.ReceivingOf = func(m uint32, bytes uint64) uint64 {
+		if s.detaches(mode(m), bytes) {
 			return s.receive.at(bytes)
 		}
 		return 0
 	}
 	host.Rendezvous, host.Synchronous = uint64(max(s.asyncSmall-1, 0)), s.asyncSmall == 0
 	host.Detached, host.Returns = uint64(s.detached), true
+}
+
+// sendModes has the modes of the sends of a trace.
+type sendModes [][]sim.SendMode // by rank and op; nil for ranks whose sends are standard
+
+// modeSource is a source that records the modes of the sends read.
+type modeSource struct {
+	dag.Source
+	modes sendModes
+}
+
+func (s *modeSource) NewReader(dag.Columns) dag.Reader {
+	read := s.Source.NewReader(dag.All)
+	return func(b dag.Batch) ([]*dag.Rank, error) {
+		ranks, err := read(b)
+		if err != nil {
+			return nil, err
+		}
+		for i := range min(len(ranks), b.Last-b.First) {
+			s.modes[b.First+i] = modesOf(ranks[i])
+		}
+		return ranks, nil
+	}
+}
+
+// modesOf returns the modes of the sends of a rank by op, or nil if all are standard.
+func modesOf(r *dag.Rank) (modes []sim.SendMode) {
+	for op := range min(r.Len(), r.Attrs.Len()) {
+		attrs := r.Attrs.At(op)
+		if r.Kind[op] != dag.Send || attrs == "" {
+			continue
+		}
+		mode := sim.StandardSend
+		switch attr.ParseSendMode(attrs) {
+		case attr.Synchronous:
+			mode = sim.SynchronousSend
+		case attr.Buffered:
+			mode = sim.BufferedSend
+		}
+		if mode == sim.StandardSend {
+			continue
+		}
+		if modes == nil {
+			modes = make([]sim.SendMode, r.Len())
+		}
+		modes[op] = mode
+	}
+	return modes
+}
+
+// of returns a function for the mode of a send.
+func (s sendModes) of(p *sim.Program) func(m uint32) sim.SendMode {
+	return func(m uint32) sim.SendMode {
+		if rank := p.Ops[m].Rank; s != nil && s[rank] != nil {
+			return s[rank][p.Index(m)]
+		}
+		return sim.StandardSend
+	}
 }
 
 // nonBlocking returns which sends are non-blocking, by op: those whose start others wait for, and those that depend on
