@@ -369,7 +369,15 @@ func (a *Actor) started(i uint32, t uint64) {
 }
 
 func (a *Actor) releaseStarts(i uint32, t uint64) {
-	a.release(a.e.p.StartDependents(i), t, afterStart|lead(i))
+	starts := a.e.p.StartDependents(i)
+	if a.e.deferral != nil {
+		a.happens(starts, t, afterStart|lead(i))
+		if a.e.p.requests(i) {
+			a.dependents = a.e.p.AppendDependents(a.dependents[:0], i)
+			a.happens(a.dependents, t, afterStart|lead(i))
+		}
+	}
+	a.release(starts, t, afterStart|lead(i))
 }
 
 // ended reports the end of op i at time t to its dependents.
@@ -379,13 +387,17 @@ func (a *Actor) ended(i uint32, t uint64) {
 	}
 	a.rank.finish = max(a.rank.finish, t)
 	p := a.e.p
-	if near := a.ops[i].first; near&listInOp != 0 && p.windows == nil && a.e.causes == nil { // the usual case
+	if near := a.ops[i].first; near&listInOp != 0 && p.windows == nil && a.e.causes == nil &&
+		a.e.deferral == nil { // the usual case
 		for near &= inOpMask; near != 0; near >>= inOpBits {
 			a.releaseOne(i+near&farthestInOp, t)
 		}
 		return
 	}
 	a.dependents = p.AppendDependents(a.dependents[:0], i)
+	if a.e.deferral != nil && !p.requests(i) {
+		a.happens(a.dependents, t, afterEnd|lead(i))
+	}
 	a.release(a.dependents, t, afterEnd|lead(i))
 	if p.windows != nil {
 		a.err = cmp.Or(a.err, p.windows.err)
@@ -521,6 +533,9 @@ func (a *Actor) receiveAt(i uint32, arrival uint64) {
 
 // receive makes receive i take its message, which has arrived.
 func (a *Actor) receive(i uint32) {
+	if a.e.deferral != nil && a.defers(i) {
+		return
+	}
 	op := &a.ops[i]
 	m := op.Link()
 	send := &a.ops[m]
@@ -529,6 +544,11 @@ func (a *Actor) receive(i uint32) {
 	}
 	if a.e.causes != nil {
 		a.e.causes.takes(i, a.ready[i], min(a.now, a.ready[m]))
+		if d := a.e.deferral; d != nil && d.waiter[i] != NoOp {
+			if w := &d.waits[d.waiter[i]]; w.at > max(a.ready[i], min(a.now, a.ready[m])) {
+				a.e.causes.taken[i] = uint32(w.by)
+			}
+		}
 	}
 	_, end := a.occupy(i, op, RecvSpan, a.e.receiving(m, send))
 	if a.e.timeline != nil {

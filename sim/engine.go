@@ -71,6 +71,9 @@ type Host struct {
 	// Returns makes the start dependents of a send wait until its stream has handled it, like the calls that follow a
 	// non-blocking send.
 	Returns bool
+	// Deferred makes a receive on whose start others depend, which is non-blocking, occupy its stream within the wait of
+	// the op that alone depends on its end: not before the other dependencies of that op are met.
+	Deferred bool
 	// Timely makes the engine call Network.Eager at the time of the call only, never ahead of it, so that the network
 	// may keep state that ranks share even without a fabric, if it has no lookahead.
 	Timely bool
@@ -103,6 +106,7 @@ type Engine struct {
 	network  Network
 	timeline Timeline
 	causes   *causes         // nil without RecordPath
+	deferral *deferral       // nil: no receive is deferred
 	progress func(ops int64) // nil, or called periodically with the number of additional ops run
 	ctx      context.Context // nil: no limit
 	threads  int
@@ -157,6 +161,9 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	}
 	if timeline != nil {
 		e.sentAt, e.begun = make([]uint64, p.NumOps()), make([]uint64, p.NumOps())
+	}
+	if host.Deferred && !p.Windowed() {
+		e.deferral = newDeferral(p)
 	}
 	if !network.Ordered() {
 		e.number = make([]uint32, len(p.Ops))
@@ -229,6 +236,7 @@ func (e *Engine) unended() []uint32 {
 	e.p.EachInMemory(func(i uint32, op *Op) {
 		switch {
 		case op.Flags&(hasRun|hasEnded) != hasRun || !op.IsMessage():
+		case e.deferral.isPending(i):
 		case op.Flags&IsRecv != 0 || e.leavesEnd(i, op):
 			ops = append(ops, i)
 		}

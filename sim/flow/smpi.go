@@ -274,7 +274,7 @@ func (s *smpi) setHost(host *sim.Host, p *sim.Program, mode func(m uint32) sim.S
 		return 0
 	}
 	host.Rendezvous, host.Synchronous = uint64(max(s.asyncSmall-1, 0)), s.asyncSmall == 0
-	host.Detached, host.Returns = uint64(s.detached), true
+	host.Detached, host.Returns, host.Deferred = uint64(s.detached), true, true
 }
 
 // sendModes has the modes of the sends of a trace.

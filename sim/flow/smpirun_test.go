@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -377,4 +378,53 @@ func window(other int, bytes int64) *dag.Trace {
 	end = there.Calc(0, taken...)
 	there.Send(0, 0, 99, end)
 	return b.Trace()
+}
+
+// TestDeferredReceives compares non-blocking receives of the protocol of SMPI with hand calculations: rank 0 posts one
+// whose message is there already, sends, and waits for the receive, or for it and one whose message is late.
+func TestDeferredReceives(t *testing.T) {
+	const us, ns = dag.Microsecond, dag.Nanosecond
+	for _, late := range []bool{false, true} {
+		b := dag.NewBuilder(3)
+		first, second := b.Rank(0), b.Rank(1)
+		posted := first.Recv(1, 1000, 0, first.Calc(10*us))
+		sent := posted
+		if late {
+			sent = first.Recv(2, 1000, 1)
+			first.RequiresStart(sent, posted)
+		}
+		requests := []int{posted}
+		if late {
+			requests = append(requests, sent)
+		}
+		send := first.Send(1, 1000, 2)
+		first.RequiresStart(send, sent)
+		first.Calc(5*us, append(requests, send)...)
+		second.Recv(0, 1000, 2, second.Send(0, 1000, 0))
+		if late {
+			b.Rank(2).Send(0, 1000, 1, b.Rank(2).Calc(20*us))
+		}
+		r, err := backends.Run(b.Trace(), "flow", backends.Set("topology=star:hosts=3,rate=8Gbps,latency=1us",
+			"os=0:1e-6", "or=0:2e-6", "async-small=1MB"), backends.Options(sim.RunOptions{Path: &sim.PathOptions{}}))
+		if err != nil || !r.Complete {
+			t.Fatal(err)
+		}
+		// The send leaves at 11 us, then the overhead of the receive ends at 13 us. The late message arrives at
+		// 24.016 us.
+		want := []dag.Time{18 * us, 16*us + 16*ns}
+		if late {
+			want[0] = 31*us + 16*ns
+		}
+		for rank, at := range want {
+			if got := end(r, rank); got != at {
+				t.Errorf("late %v: rank %d ends at %v, expected %v", late, rank, got, at)
+			}
+		}
+		waits := slices.ContainsFunc(r.Path.Steps, func(s sim.PathStep) bool {
+			return s.Part != sim.PathCompute && s.Part != sim.PathOverhead
+		})
+		if waits != late || dag.Time(r.Path.Length()) != want[0] {
+			t.Errorf("late %v: critical path of %v with %+v", late, dag.Time(r.Path.Length()), r.Path.Steps)
+		}
+	}
 }
