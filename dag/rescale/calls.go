@@ -22,7 +22,7 @@ type call struct {
 // describe returns the call for a message.
 func (c *call) describe() string {
 	switch {
-	case c.kind == dag.Coll && c.rule == nobody:
+	case c.kind == dag.Coll && c.rule == alone:
 		return c.sub.String()
 	case c.kind == dag.Coll:
 		return fmt.Sprintf("%v with root %s", c.sub, c.rule.describe(c.at))

@@ -110,7 +110,7 @@ func modelRound(round, rounds, recorded int) int {
 	return min(round, max(recorded-2, 1))
 }
 
-// call returns the call of an instance.
+// callAt returns the call of an instance, and how it changes from round to round, nil outside of loops.
 func (g *target) callAt(i *instance) (c call, p *progress) {
 	c = *g.slots[i.slot].call
 	if i.loop < 0 {
@@ -612,8 +612,8 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 			op.Tag += g.tags.of(op.Peer, int32(rank))
 		}
 	case c.rule == member:
-		n, size := g.memberOf(c.comm, rank)
-		op.Peer = g.memberAt(c.comm, rank, n, c.root(size))
+		_, size := g.new.memberOf(c.comm, rank)
+		op.Peer = g.memberAt(c.comm, rank, c.root(size))
 	}
 	own := [2]size{s.size, s.recv}
 	if p != nil && p.half != 0 {
@@ -641,10 +641,8 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 	return op, nil
 }
 
-func (g *target) memberOf(kind int32, rank int) (n, size int) { return g.new.memberOf(kind, rank) }
-
-// memberAt returns the rank at place n of the communicator of a kind that contains the rank at place own.
-func (g *target) memberAt(kind int32, rank, own, n int) int32 {
+// memberAt returns the rank at place n of the communicator of a kind that contains a rank.
+func (g *target) memberAt(kind int32, rank, n int) int32 {
 	mask := kind >> 8
 	if mask == 0 {
 		return int32(n)

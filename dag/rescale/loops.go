@@ -440,7 +440,7 @@ func (f *loopFinder) extends(x *loop) bool {
 			if period > 0 {
 				step = shortest(step, period)
 			}
-			// The first two rounds of 1, 2, ... may be a sum or a doubling: the third tells.
+			// The first two rounds of 1, 2, ... may be a sum or a doubling: the third decides.
 			switch {
 			case x.rounds > 2 && before.kind == sum && same(before.step, step):
 				p.kind, p.step = sum, before.step

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/memory"
 )
 
-// model is what the trace of a program tells about the program.
+// model is the structure of a program, found in its trace.
 type model struct {
 	ctx  context.Context
 	from *dag.Trace
@@ -129,8 +130,7 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	list := m.candidates(groups, recorded)
 	if len(list) == 0 {
 		return nil, refuse("recorded grid %s: expected up to %d dimensions of 2 or more, whose product is the %d "+
-			"ranks; "+
-			"omit --old-grid to find it", text(recorded), maxDims, len(t.Ranks))
+			"ranks; omit --old-grid to find it", text(recorded), maxDims, len(t.Ranks))
 	}
 	for _, s := range list[:min(most, len(list))] {
 		attempts = append(attempts, attempt{s, false})
@@ -142,7 +142,7 @@ func analyze(ctx context.Context, t *dag.Trace, recorded []int) (*model, error) 
 	}
 	for _, a := range attempts {
 		m.slots, m.order, m.opAt, m.loops = nil, nil, nil, nil
-		err := m.try(a.space, groups, a.pure)
+		err := m.fit(a.space, groups, a.pure)
 		var r *Refusal
 		if err == nil {
 			return m, nil
@@ -176,8 +176,8 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 		m.mixed[x.group] = groups[x.first].parts
 	}
 	sparse := slices.DeleteFunc(slices.Clone(groups), func(x *exchange) bool { return x.dense(p) })
-	clear := false
-	for dims := 1; dims <= maxDims && !clear; dims++ {
+	certain := false
+	for dims := 1; dims <= maxDims && !certain; dims++ {
 		for _, grid := range grids(p, dims) {
 			if recorded != nil && !slices.Equal(grid, recorded) {
 				continue
@@ -191,7 +191,7 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 			}
 			foreign := m.foreign(&s)
 			costs[text(grid)] = c.cost + 1000*foreign
-			clear = clear || c.clear && foreign == 0
+			certain = certain || c.clear && foreign == 0
 			list = append(list, s)
 		}
 	}
@@ -261,8 +261,8 @@ func kinds(s *space, members [][]int32) []int32 {
 	return all
 }
 
-// try builds the model for a grid.
-func (m *model) try(s space, groups []*exchange, pure bool) error {
+// fit builds the model for a grid.
+func (m *model) fit(s space, groups []*exchange, pure bool) error {
 	m.old = s
 	m.commKind = kinds(&s, m.members)
 	for i, k := range m.commKind {
@@ -273,7 +273,7 @@ func (m *model) try(s space, groups []*exchange, pure bool) error {
 			for op, kind := range r.Kind {
 				if kind != dag.Calc && int(r.Comm.At(op)) == i {
 					return refuse("rank %d: op %d: communicator %d of ranks %s is neither all ranks nor the rows, "+
-						"columns or planes of a grid", rank, op, i, list(m.members[i]))
+						"columns or planes of a grid", rank, op, i, firstOf(m.members[i]))
 				}
 			}
 		}
@@ -351,7 +351,7 @@ func (m *model) irregular(groups []*exchange, rules map[group]rule) error {
 		seen = append(seen, fmt.Sprintf("%d to %d", p.from, p.to))
 	}
 	return refuse("messages of tag %d have partners that are no function of the rank: ranks %s; %d pairs in all",
-		worst.tag, join(seen), len(worst.pairs))
+		worst.tag, strings.Join(seen, ", "), len(worst.pairs))
 }
 
 // build makes the slots of the model from the aligned calls.
@@ -463,25 +463,14 @@ func (m *model) noOps() []int32 {
 	return at
 }
 
-// list returns the first ranks of a list in words.
-func list(ranks []int32) string {
+// firstOf returns the first ranks of a list in words.
+func firstOf(ranks []int32) string {
 	var parts []string
 	for i, r := range ranks {
 		if i == 8 && len(ranks) > 9 {
-			return join(parts) + fmt.Sprintf(" and %d more", len(ranks)-8)
+			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(ranks)-8)
 		}
 		parts = append(parts, fmt.Sprint(r))
 	}
-	return join(parts)
-}
-
-func join(parts []string) string {
-	text := ""
-	for i, p := range parts {
-		if i > 0 {
-			text += ", "
-		}
-		text += p
-	}
-	return text
+	return strings.Join(parts, ", ")
 }

@@ -24,7 +24,7 @@ type vector [maxDims]int32
 type rule uint8
 
 const (
-	nobody    rule = iota // no partner: collectives without root
+	alone     rule = iota // no partner: collectives without root
 	onGrid                // a displacement on the grid
 	onLine                // a displacement in the order of ranks
 	byXor                 // exclusive or with the rank
@@ -121,9 +121,14 @@ func permuted(r rule, rank, n int) (int, bool) {
 		p, ok := permuted(r, rank/2, n/2)
 		return 2*p + rank%2, ok
 	}
-	by := map[rule]int{transpose: b / 2, left: 1, right: b - 1}[r]
-	if r == reverse {
+	by := 1
+	switch r {
+	case reverse:
 		return int(bits.Reverse64(uint64(rank)) >> (64 - b)), true
+	case transpose:
+		by = b / 2
+	case right:
+		by = b - 1
 	}
 	return (rank<<by | rank>>(b-by)) & (n - 1), true
 }
@@ -161,7 +166,7 @@ func (r rule) describe(v vector) string {
 		}
 		return fmt.Sprintf("member %d", v[0])
 	}
-	return map[rule]string{nobody: "", anyone: "any source", mirrored: "ranks in reverse order",
+	return map[rule]string{alone: "", anyone: "any source", mirrored: "ranks in reverse order",
 		transpose: "transposed bits of the rank", reverse: "bits of the rank in reverse order",
 		left: "bits of the rank rotated to the left", right: "bits of the rank rotated to the right"}[r]
 }
@@ -426,8 +431,8 @@ func (v vector) step() int {
 	return int(step)
 }
 
-// grids returns all grids of n ranks: one dimension first, then by the number of dimensions and the difference of
-// their lengths.
+// grids returns all grids of n ranks in a number of dimensions of 2 or more each (one: any length), those of the most
+// equal lengths first.
 func grids(n, dims int) (all [][]int) {
 	var add func(rest, left int, grid []int)
 	add = func(rest, left int, grid []int) {

@@ -201,8 +201,7 @@ func (m *model) fitPresence(i int32) error {
 	}
 	op := m.opAt[i][with[0]]
 	return refuse("rank %d: op %d: %s: made by ranks %s (peers %s), not by ranks %s, which no rule explains", with[0],
-		op,
-		s.call.describe(), list(with), list(m.peers(i, with)), list(without))
+		op, s.call.describe(), firstOf(with), firstOf(m.peers(i, with)), firstOf(without))
 }
 
 // peers returns the peers of the ops of a slot.

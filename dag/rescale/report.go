@@ -2,7 +2,9 @@ package rescale
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/bits"
 	"slices"
 	"strings"
@@ -216,7 +218,7 @@ func (g *target) assumeSizes(assume func(format string, args ...any)) {
 	}
 }
 
-// orderNote explains which dimension became the longest if the recorded grid does not tell.
+// orderNote explains which dimension became the longest if the recorded grid does not show it.
 func (g *target) orderNote() string {
 	n := g.new.grid
 	for d := range n {
@@ -390,7 +392,17 @@ func (g *target) dropped() (all []string) {
 	return all
 }
 
-// Summary returns the report in lines for people.
+// WriteJSON writes the report as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// Summary returns the report as lines of text.
 func (r *Report) Summary() (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if r.Grid != nil {

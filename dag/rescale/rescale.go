@@ -38,7 +38,7 @@ type Options struct {
 	FixedRounds bool    // rounds of neighbors on a ring are iterations, whatever their number
 	Seed        int64   // of the choice of recorded ranks for calcs
 
-	like    []int     // grid of another trace of the program, which tells the order of dimensions; nil: unknown
+	like    []int     // grid of another trace of the program, which has the order of dimensions; nil: unknown
 	decided *Decision // by another trace, or nil
 	laws    map[sized]law
 }
@@ -100,7 +100,7 @@ func (m *model) newGrid(o Options) (grid []int, source string, err error) {
 	switch {
 	case o.Grid != nil && product != o.Ranks:
 		return nil, "", refuse("grid %s has not %d ranks", text(o.Grid), o.Ranks)
-	case o.Grid != nil && len(old) == 1 && !m.uses(onGrid):
+	case o.Grid != nil && len(old) == 1:
 		return []int{o.Ranks}, "line", nil
 	case o.Grid != nil && len(o.Grid) != len(old):
 		return nil, "", refuse("grid %s has %d dimensions, but the recorded one is %s", text(o.Grid), len(o.Grid),
@@ -137,11 +137,6 @@ func (m *model) newGrid(o Options) (grid []int, source string, err error) {
 		return 0
 	})
 	return choices[0], "proportions", nil
-}
-
-// uses reports whether any message follows a rule.
-func (m *model) uses(r rule) bool {
-	return slices.ContainsFunc(m.slots, func(s slot) bool { return s.call != nil && s.call.rule == r })
 }
 
 // balanced returns the grid of n ranks with the shortest longest dimensions, as MPI_Dims_create.

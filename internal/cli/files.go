@@ -83,6 +83,19 @@ func (p *Program) Create(path string, binary bool) (*Output, error) {
 	return tracefile.Stdout(p.output), nil
 }
 
+// WriteOutput writes the text that print prints to the output at path, "" or "-" for standard output.
+func (p *Program) WriteOutput(path string, print func(io.Writer) error) error {
+	out, err := p.Create(path, false)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := print(out); err != nil {
+		return out.Failed(err)
+	}
+	return out.Commit()
+}
+
 // CheckOutput returns the errors of Create that need no file, so that they precede long work.
 func (p *Program) CheckOutput(path string, binary bool) error {
 	if !isStdout(path) {

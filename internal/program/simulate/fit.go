@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"strings"
 
@@ -114,7 +113,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		return err
 	}
 	if o.fitting.file != "" {
-		if err := write(p, o.fitting.file, estimate.Write); err != nil {
+		if err := p.WriteOutput(o.fitting.file, estimate.Write); err != nil {
 			return err
 		}
 	}
@@ -125,7 +124,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 	if o.JSON {
 		print = estimate.Write
 	}
-	return write(p, "", print)
+	return p.WriteOutput("", print)
 }
 
 // applyFitted applies what a parameter file has beside the parameters, unless flags set it: the backend, and the
@@ -212,17 +211,4 @@ func (o *options) readMessages(p *cli.Program, name string) (*fit.Table, error) 
 	}
 	table.Name, table.SHA256 = read.Name, origin.Digest(read.Inputs)
 	return table, nil
-}
-
-// write writes an output; "" is standard output.
-func write(p *cli.Program, name string, print func(io.Writer) error) error {
-	out, err := p.Create(name, false)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if err := print(out); err != nil {
-		return out.Failed(err)
-	}
-	return out.Commit()
 }

@@ -3,9 +3,6 @@
 package traceconv
 
 import (
-	"encoding/json"
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
@@ -104,17 +101,5 @@ func (r *rescaling) write(p *cli.Program, report *rescale.Report) error {
 	if r.report == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return errors.New("unreachable: a report has an encoding")
-	}
-	out, err := p.Create(r.report, false)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if _, err := out.Write(append(text, '\n')); err != nil {
-		return out.Failed(err)
-	}
-	return out.Commit()
+	return p.WriteOutput(r.report, report.WriteJSON)
 }
