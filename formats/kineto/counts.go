@@ -55,8 +55,8 @@ func evenParts(bytes int64, n int) (parts []int64, ok bool) {
 	return slices.Repeat([]int64{bytes / int64(n)}, n), true
 }
 
-// setCounts keeps the bytes by partner of the alltoalls of a communicator if all members state them and agree. A member
-// whose arguments state no parts has equal ones.
+// setCounts keeps the bytes by partner of the alltoalls of a communicator if all members state them and agree. A
+// member whose arguments state no parts has equal ones.
 func (j *job) setCounts(all []participant, c *comm) {
 	n := len(c.members)
 	of := make(map[int32][]*communication) // by instance: of the members
@@ -84,8 +84,8 @@ func (j *job) setCounts(all []participant, c *comm) {
 	}
 }
 
-// agree reports whether each member of an alltoall sends to each other one what that one receives. It sets the counts of
-// members with equal parts.
+// agree reports whether each member of an alltoall sends to each other one what that one receives. It sets the counts
+// of members with equal parts.
 func agree(members []*communication) bool {
 	for _, x := range members {
 		if x == nil || !x.sized {
