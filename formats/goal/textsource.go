@@ -87,8 +87,8 @@ const (
 	longRank = 1 << 17
 )
 
-// scan reads the text for the header. It passes the ranks to take, unless that is nil, while it reads on: copies of them,
-// or long ranks themselves.
+// scan reads the text for the header. It passes the ranks to take, unless that is nil, while it reads on: copies of
+// them, or long ranks themselves.
 func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (*dag.Header, error) {
 	h := &dag.Header{Unreleased: true}
 	t.places, t.ends = nil, nil

@@ -42,8 +42,8 @@ func WriteSource(w io.Writer, s dag.Source) error {
 	return writeSource(w, s, false)
 }
 
-// writeSource is WriteSource. If frugal is set, one encoder, which takes up to 30 bytes per row, works beside one reader
-// of large batches or several of small ones.
+// writeSource is WriteSource. If frugal is set, one encoder, which takes up to 30 bytes per row, works beside one
+// reader of large batches or several of small ones.
 func writeSource(w io.Writer, s dag.Source, frugal bool) error {
 	h, err := s.Header()
 	if err != nil {
