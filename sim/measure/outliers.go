@@ -7,9 +7,9 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// outlier is the first collective of a communicator, or its first one with data, if it took much longer than the
-// others: libraries set up a communicator at its first use. The time of a collective is the shortest of its members,
-// without their waits for each other.
+// outlier is the first collective of its kind on a communicator, if it took much longer than the others: libraries set
+// up a communicator at its first use by an algorithm that needs it. The time of a collective is the shortest of its
+// members, without their waits for each other.
 type outlier struct {
 	Comm     int32     `json:"comm"`
 	Kind     string    `json:"kind"`
@@ -59,12 +59,15 @@ func outliersOf(t *dag.Trace) (found []outlier) {
 	}
 	for comm, all := range comms {
 		data := slices.IndexFunc(all, func(in instance) bool { return in.kind != dag.Barrier })
+		seen := map[dag.Subkind]bool{}
 		for k := range all {
-			if k > 0 && k != data {
-				continue // a library may set up a communicator at its first collective with data
+			if seen[all[k].kind] {
+				continue
 			}
-			if median, others := medianOf(all, k); others > 0 && all[k].shortest/outlierFactor > median {
-				in := &all[k]
+			seen[all[k].kind] = true
+			in := &all[k]
+			median, others := medianOf(all, k, k == 0 || k == data)
+			if others > 0 && in.shortest/outlierFactor > median {
 				found = append(found, outlier{Comm: int32(comm), Kind: in.kind.String(), Rank: in.rank, Op: in.op,
 					Measured: clockOf(in.shortest), Median: clockOf(median), Others: others})
 			}
@@ -74,9 +77,9 @@ func outliersOf(t *dag.Trace) (found []outlier) {
 }
 
 // medianOf returns the median of the recorded times of the collectives that a collective is compared with: others of
-// its kind and size, or if there are none, of its kind and at least its size, or of any kind with data and at least its
-// size.
-func medianOf(all []instance, k int) (median dag.Time, count int) {
+// its kind and size, or if there are none, of its kind and at least its size, or with anyKind, of any kind with data
+// and at least its size.
+func medianOf(all []instance, k int, anyKind bool) (median dag.Time, count int) {
 	one := &all[k]
 	if one.shortest == dag.Unmeasured {
 		return 0, 0
@@ -85,7 +88,7 @@ func medianOf(all []instance, k int) (median dag.Time, count int) {
 		func(in *instance) bool { return in.kind == one.kind && in.bytes == one.bytes },
 		func(in *instance) bool { return in.kind == one.kind && in.bytes >= one.bytes },
 		func(in *instance) bool {
-			return one.kind != dag.Barrier && in.kind != dag.Barrier && in.bytes >= one.bytes
+			return anyKind && one.kind != dag.Barrier && in.kind != dag.Barrier && in.bytes >= one.bytes
 		},
 	} {
 		var times []dag.Time

@@ -41,6 +41,10 @@ func TestOutliers(t *testing.T) {
 			[]dag.Time{90 * us, 2 * us, us}, 0, 2 * us, 1},
 		"larger than all others": {[]dag.Subkind{dag.Bcast, dag.Allreduce}, []int64{80, 16}, []dag.Time{90 * us, 2 * us},
 			-1, 0, 0},
+		"first of its kind": {[]dag.Subkind{dag.Allgather, dag.Scan, dag.Allreduce, dag.Allreduce, dag.Allreduce},
+			[]int64{8, 8, 8, 8, 8}, []dag.Time{us, us, 90 * us, 2 * us, 4 * us}, 2, 4 * us, 2},
+		"only one of its kind": {[]dag.Subkind{dag.Bcast, dag.Allreduce}, []int64{8, 8}, []dag.Time{us, 90 * us}, -1, 0,
+			0},
 		"first barrier": {[]dag.Subkind{dag.Barrier, dag.Barrier, dag.Allreduce}, []int64{0, 0, 8},
 			[]dag.Time{90 * us, 2 * us, us}, 0, 2 * us, 1},
 	} {
