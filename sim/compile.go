@@ -139,7 +139,8 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		}
 	}
 	if windowed {
-		return p, p.openWindows(o.Explain)
+		p.openWindows(o.Explain)
+		return p, nil
 	}
 	if err := p.linkCollectives(comms); err != nil {
 		return nil, err

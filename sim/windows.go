@@ -135,13 +135,12 @@ func (p *Program) open(w *opWindows) {
 }
 
 // openWindows completes the compilation.
-func (p *Program) openWindows(explain func(message string, args ...any)) error {
+func (p *Program) openWindows(explain func(message string, args ...any)) {
 	p.open(p.windows)
 	if explain != nil {
 		explain("replays in windows: %d ops exceed the limit of memory of %s; %s in a temporary file",
 			p.NumOps(), units.FormatSize(p.windows.limit), units.FormatSize(p.windows.file.size>>20<<20))
 	}
-	return nil
 }
 
 // Windowed reports whether only a part of the ops is in memory at a time: the program has more ops than fit into the
