@@ -1,6 +1,5 @@
 // Package flow simulates data-center networks with messages as fluids: each message is a flow with a rate, and all
-// flows
-// share the links fairly. Something is computed only when a flow starts or ends.
+// flows share the links fairly. Something is computed only when a flow starts or ends.
 //
 // The models are those of SimGrid. docs/reference/backends/flow.md defines the rules.
 package flow

@@ -46,8 +46,9 @@ type selector struct {
 	latency []float64 // by port: that of its link and of the switch at its end, in picoseconds
 	balance string
 	seed    int64
-	entropy int      // entropy values of sprayed flows; 0: equal parts on all paths
-	salts   []uint64 // by switch, for hashes of entropy values
+	entropy int            // entropy values of sprayed flows; 0: equal parts on all paths
+	salts   []uint64       // by switch, for hashes of entropy values
+	parts   map[uint32]int // by port: index in the hops of the path whose entropy values are hashed
 
 	links  []link   // of the solver
 	linkOf []uint32 // by port
@@ -80,7 +81,7 @@ func newSelector(net *topology.Network, routes *topology.Routes, balance string,
 		spreads: make(map[[2]uint32]*path), visits: make(map[uint32]int)}
 	var bundles []uint32
 	if balance == balanceSpray && entropy > 0 {
-		s.salts = make([]uint64, net.Switches)
+		s.salts, s.parts = make([]uint64, net.Switches), make(map[uint32]int)
 		for i := range s.salts {
 			random := sim.NewRandom(seed, forSalt, uint64(i))
 			s.salts[i] = random.Next()
@@ -126,9 +127,11 @@ func (s *selector) find(p *path, from, to, flow uint32, keep []uint32) (used []u
 	p.hops, p.latency = p.hops[:0], 0
 	if s.balance == balanceSpray && !s.merged {
 		s.along(p, nic)
-		middle := s.spread(sw, edge)
+		var middle *path
 		if s.entropy > 0 {
 			middle = s.hashed(sw, edge, flow)
+		} else {
+			middle = s.spread(sw, edge)
 		}
 		p.hops, p.latency = append(p.hops, middle.hops...), p.latency+middle.latency
 		s.along(p, last)
@@ -268,8 +271,8 @@ const forSalt = 1 << 63
 // latency. Each of the flow's entropy values takes the path that a hash at each switch selects, and carries an equal
 // part.
 func (s *selector) hashed(from, to, flow uint32) *path {
-	p := &path{}
-	parts := make(map[uint32]int) // index in p.hops by port
+	p, parts := &path{}, s.parts
+	clear(parts)
 	for value := range uint32(s.entropy) {
 		label, latency := sim.Mix(uint64(flow)<<32|uint64(value))>>32, 0.0
 		for sw := from; sw != to; {
