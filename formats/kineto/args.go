@@ -245,7 +245,7 @@ func differ(value []byte) bool {
 
 // part returns the part of a member in a list of the parts of an alltoall; ok is false if the list lacks it.
 func part(list string, member int) (n int64, ok bool) {
-	list = strings.Trim(list, " []")
+	list = trimList(list)
 	for ; member > 0; member-- {
 		if _, list, ok = strings.Cut(list, ","); !ok {
 			return 0, false

@@ -13,27 +13,33 @@ import (
 // counts returns the bytes by partner that the arguments of an uneven alltoall of n members state, nil if they do not
 // state those of all members. An empty list stands for equal parts.
 func (r *recording) counts(a *commArgs, n int) *attr.Counts {
-	send, ok := split(r.texts.text(a.gives), a.in, a.element, n)
+	gives, gets := trimList(r.texts.text(a.gives)), trimList(r.texts.text(a.gets))
+	for _, list := range []string{gives, gets} { // one has parts, so that n is checked before memory is taken for it
+		if list != "" && strings.Count(list, ",") != n-1 {
+			return nil
+		}
+	}
+	send, ok := split(gives, a.in, a.element, n)
 	if !ok {
 		return nil
 	}
-	recv, ok := split(r.texts.text(a.gets), a.out, a.element, n)
+	recv, ok := split(gets, a.out, a.element, n)
 	if !ok {
 		return nil
 	}
 	return &attr.Counts{Send: send, Recv: recv}
 }
 
-// split returns the bytes of n parts, which sum to a total of elements.
+// trimList returns a list without its brackets.
+func trimList(list string) string { return strings.Trim(list, " []") }
+
+// split returns the bytes of n parts in a list without brackets, which sum to a total of elements.
 func split(list string, total, element int64, n int) (parts []int64, ok bool) {
 	if total < 0 || element <= 0 || total > mostBytes/element {
 		return nil, false
 	}
-	if list = strings.Trim(list, " []"); list == "" {
+	if list == "" {
 		return evenParts(total*element, n)
-	}
-	if strings.Count(list, ",") != n-1 {
-		return nil, false
 	}
 	rest := total
 	for text := range strings.SplitSeq(list, ",") {

@@ -75,6 +75,15 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestCountsOfManyMembers checks that a number of members takes no memory unless a list has as many parts.
+func TestCountsOfManyMembers(t *testing.T) {
+	var r recording
+	a := &commArgs{out: 3, element: 4, gets: r.texts.number([]byte("[1, 2]"))}
+	if c := r.counts(a, 1<<60); c != nil {
+		t.Errorf("counts %v", c)
+	}
+}
+
 // TestCountsOfPresent checks that communicators without some members state no counts.
 func TestCountsOfPresent(t *testing.T) {
 	for _, replicate := range []bool{false, true} {
