@@ -140,8 +140,9 @@ func reduceBinaryinterleaved(p *Participant, s *Schedule) {
 	reduceBuffered(p, s, binaryInterleaved, p.whole())
 }
 
-// reduceBinomialtuned is reduceBinomial. Vectors of 2 KiB and more are split into segments of 1 KiB if n exceeds
-// 0.6016 per KiB plus 1.3496, except those below 20 KiB on less than 8 members.
+// reduceBinomialtuned is reduceBinomial with receives from two children at a time, in order. Vectors of 2 KiB and more
+// are split into segments of 1 KiB if n exceeds 0.6016 per KiB plus 1.3496, except those below 20 KiB on less than 8
+// members.
 //
 // Open MPI 4.0, ompi/mca/coll/tuned/coll_tuned_decision_fixed.c.
 func reduceBinomialtuned(p *Participant, s *Schedule) {
@@ -150,7 +151,7 @@ func reduceBinomialtuned(p *Participant, s *Schedule) {
 	if (p.Members >= 8 || p.Bytes >= 20480) && p.Bytes >= 2048 && float64(p.Members) > slope*float64(p.Bytes)+base {
 		part.segmentSize = 1024
 	}
-	reduceTree(&part, s, binomial, p.whole())
+	reduceBuffered(&part, s, binomialAscending, p.whole())
 }
 
 // reduceChainbuffered is reduceChain; the root receives from two chains at a time, in order.

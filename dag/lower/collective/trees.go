@@ -1,6 +1,10 @@
 package collective
 
-import "github.com/tracedag/tracedag/dag"
+import (
+	"slices"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // treeShape defines a tree of the members 0..n-1, whose root is member 0. It returns the parent of member v > 0, and
 // appends v's children to the given slice in descending order of subtree size. k is the shape's parameter.
@@ -24,6 +28,13 @@ func knomial(v, n, k int, children []int32) (int, []int32) {
 // binomial is the binomial tree, knomial with k = 2.
 func binomial(v, n, _ int, children []int32) (int, []int32) {
 	return knomial(v, n, 2, children)
+}
+
+// binomialAscending is binomial with the children in ascending order of subtree size.
+func binomialAscending(v, n, k int, children []int32) (int, []int32) {
+	parent, children := binomial(v, n, k, children)
+	slices.Reverse(children)
+	return parent, children
 }
 
 // binary is kary with k = 2.
