@@ -123,11 +123,11 @@ func (c *coupling) hand(a *sim.Actor, m uint32, t uint64) {
 	if c.err != nil {
 		return
 	}
-	if c.sent != nil {
-		c.sent[m] = t
-	}
 	op := a.Op(m)
 	if from, to := c.ends.Of(op, m); c.isLocal(from, to) {
+		if c.sent != nil {
+			c.sent[m] = t
+		}
 		a.Schedule(op.Rank, t+c.local.Time(op.Size), sendEnded, m)
 		return
 	}

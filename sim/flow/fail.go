@@ -17,21 +17,15 @@ type change struct {
 	at      uint64 // picoseconds
 	failure *topology.Failure
 	ends    bool
-	links   []int
-	down    int     // 1: the links fail; -1: they are restored; 0: only their rate changes
-	rate    float64 // bytes per second in each direction; 0: that of the network
 }
 
 // changes returns the starts and ends of failures in the order of time.
 func changes(failures []topology.Failure) (list []change) {
 	for i := range failures {
-		f, down := &failures[i], 0
-		if f.Rate == 0 {
-			down = 1
-		}
-		list = append(list, change{uint64(f.At), f, false, f.Links, down, float64(f.Rate) / 8})
+		f := &failures[i]
+		list = append(list, change{uint64(f.At), f, false})
 		if f.Until > 0 {
-			list = append(list, change{uint64(f.Until), f, true, f.Links, -down, 0})
+			list = append(list, change{uint64(f.Until), f, true})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(a.at, b.at) })
@@ -73,21 +67,8 @@ func (c *coupling) apply(a *sim.Actor) {
 	if c.marks != nil {
 		c.marks.Mark(ch.at/uint64(c.program.Unit), ch.failure.Mark(c.linkName, ch.ends))
 	}
-	for _, l := range ch.links {
-		for _, i := range c.paths.linksOf(l) {
-			rate := ch.rate
-			if rate == 0 {
-				rate = c.rates[i]
-			}
-			if ch.down == 0 {
-				c.fluid.resize(i, rate)
-			}
-		}
-	}
-	if ch.down != 0 {
-		if c.err = c.paths.fail(c.ctx, ch.links, ch.down); c.err != nil {
-			return
-		}
+	if c.err = c.change(ch); c.err != nil {
+		return
 	}
 	clear(c.cache)
 	for f := range c.active {
@@ -102,6 +83,28 @@ func (c *coupling) apply(a *sim.Actor) {
 			c.err = c.start(a, w.message, w.at, ch.at)
 		}
 	}
+}
+
+// change changes the rate of links, or the number of their failures.
+func (c *coupling) change(ch *change) error {
+	f := ch.failure
+	if f.Rate == 0 {
+		number := 1
+		if ch.ends {
+			number = -1
+		}
+		return c.paths.fail(c.ctx, f.Links, number)
+	}
+	for _, l := range f.Links {
+		for _, i := range c.paths.linksOf(l) {
+			rate := float64(f.Rate) / 8 // in each direction
+			if ch.ends {
+				rate = c.rates[i]
+			}
+			c.fluid.resize(i, rate)
+		}
+	}
+	return nil
 }
 
 // reroute gives a flow the path that a flow which starts now would have, from and to ports of GPUs that work. With the
