@@ -41,10 +41,11 @@ type participation struct {
 }
 
 // setSizes sets the root and the sizes as defined in docs/reference/lowering.md. It ignores arguments without a
-// meaning at this rank, which may have any value.
+// meaning at this rank, which may have any value. MPI requires that a member sends itself as many bytes as it receives,
+// so that the sizes of one side suffice; those of the other have no meaning if a buffer is MPI_IN_PLACE, whose value
+// depends on the library.
 func (p *participation) setSizes(op *dag.Op) {
 	n, size := &p.f.numbers, &p.f.sizes
-	inPlace := isInPlace(p.f.address)
 	switch op.Subkind {
 	case dag.Bcast:
 		if p.root(op, n[1]) {
@@ -60,54 +61,41 @@ func (p *participation) setSizes(op *dag.Op) {
 	case dag.Allreduce, dag.Scan, dag.Exscan:
 		op.Bytes = p.block(n[0], size[0])
 	case dag.Gather:
-		atRoot := p.root(op, n[2])
-		if atRoot {
+		if p.root(op, n[2]) {
 			op.Bytes = p.block(n[1], size[1])
 			op.RecvBytes = p.all(op.Bytes)
-		}
-		if !atRoot || !inPlace {
+		} else {
 			op.Bytes = p.block(n[0], size[0])
 		}
 	case dag.Gatherv:
-		atRoot := p.root(op, n[1])
-		if atRoot {
+		if p.root(op, n[1]) {
 			op.RecvBytes, op.Bytes = p.blocks(0, size[1])
-		}
-		if !atRoot || !inPlace {
+		} else {
 			op.Bytes = p.block(n[0], size[0])
 		}
 	case dag.Scatter:
-		atRoot := p.root(op, n[2])
-		if atRoot {
+		if p.root(op, n[2]) {
 			op.RecvBytes = p.block(n[0], size[0])
 			op.Bytes = p.all(op.RecvBytes)
-		}
-		if !atRoot || !inPlace {
+		} else {
 			op.RecvBytes = p.block(n[1], size[1])
 		}
 	case dag.Scatterv:
-		atRoot := p.root(op, n[1])
-		if atRoot {
+		if p.root(op, n[1]) {
 			op.Bytes, op.RecvBytes = p.blocks(0, size[0])
-		}
-		if !atRoot || !inPlace {
+		} else {
 			op.RecvBytes = p.block(n[0], size[1])
 		}
-	case dag.Allgather, dag.Alltoall:
+	case dag.Allgather:
 		op.Bytes = p.block(n[1], size[1])
 		op.RecvBytes = p.all(op.Bytes)
-		if !inPlace {
-			op.Bytes = p.block(n[0], size[0])
-		}
-		if op.Subkind == dag.Alltoall {
-			op.Bytes = p.all(op.Bytes)
-		}
 	case dag.Allgatherv:
 		op.RecvBytes, op.Bytes = p.blocks(0, size[1])
-		if !inPlace {
-			op.Bytes = p.block(n[0], size[0])
-		}
+	case dag.Alltoall:
+		op.Bytes = p.all(p.block(n[1], size[1]))
+		op.RecvBytes = op.Bytes
 	case dag.Alltoallv:
+		inPlace := isInPlace(p.f.address)
 		op.RecvBytes, _ = p.blocks(2, size[1])
 		op.Bytes = op.RecvBytes
 		if !inPlace {
@@ -147,9 +135,13 @@ func (p *participation) counts(op *dag.Op, inPlace bool) {
 	}
 }
 
-// isInPlace reports whether a buffer is MPI_IN_PLACE: 1 in Open MPI, -1 in MPICH.
+// isInPlace reports whether a buffer is MPI_IN_PLACE of a C program: 1 in Open MPI, -1 in MPICH, -222 in SMPI.
 func isInPlace(address uint64) bool {
-	return address == 1 || address == 1<<64-1 || address == 1<<32-1
+	switch int64(address) {
+	case 1, -1, 1<<32 - 1, smpiInPlace:
+		return true
+	}
+	return false
 }
 
 // root sets the root and reports whether it is this rank.

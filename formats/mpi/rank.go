@@ -475,11 +475,12 @@ func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, 
 	return dag.Op{Kind: kind, Bytes: bytes, Peer: int32(peer), Tag: tag, Comm: comm}, false, err
 }
 
-// Constants of SMPI; other libraries have no such ranks and tags.
+// Constants of SMPI; other libraries have no such ranks, tags and buffers.
 const (
 	smpiAnySource = -555
 	smpiProcNull  = -666
 	smpiAnyTag    = -444
+	smpiInPlace   = -222
 )
 
 // library is an implementation of MPI, as far as it affects the meaning of a trace.

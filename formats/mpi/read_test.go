@@ -307,6 +307,24 @@ func TestCalls(t *testing.T) {
 15 coll reducescatter 32/12 after 14 @0s-0s
 16 coll reducescatter 24/12 after 15 @0s-0s
 `},
+		"collectives in place": {
+			begin + "MPI_Allgather:100:18446744073709551394:0:0,0,0:9:2:1,4,4:0,0,2:100\n" +
+				"MPI_Allgatherv:100:140737488355328:0:0,0,0:9:77:3,5:78:0,3:1,4,4:0,0,2:100\n" +
+				"MPI_Gather:100:18446744073709551394:0:0,0,0:9:2:1,4,4:0:0,0,2:100\n" +
+				"MPI_Gatherv:100:140737488355328:0:0,0,0:9:77:3,5:78:0,3:1,4,4:0:0,0,2:100\n" +
+				"MPI_Scatter:100:9:2:1,4,4:140737488355328:0:0,0,0:0:0,0,2:100\n" +
+				"MPI_Scatterv:100:9:77:3,5:78:0,3:1,4,4:18446744073709551394:0:0,0,0:0:0,0,2:100\n" +
+				"MPI_Alltoall:100:140737488355328:0:0,0,0:9:2:1,4,4:0,0,2:100\n" +
+				"MPI_Alltoallv:100:18446744073709551394:76:7,7:77:0,1:0,0,0:9:78:4,4:79:0,4:1,4,4:0,0,2:100\n",
+			`0 coll allgather 8/16 @0s-0s
+1 coll allgatherv 12/32 after 0 @0s-0s
+2 coll gather 8/16 root 0 after 1 @0s-0s
+3 coll gatherv 12/32 root 0 after 2 @0s-0s
+4 coll scatter 16/8 root 0 after 3 @0s-0s
+5 coll scatterv 32/12 root 0 after 4 @0s-0s
+6 coll alltoall 16/16 after 5 @0s-0s
+7 coll alltoallv 32/32 after 6 @0s-0s
+`},
 		"liballprof2": {
 			"MPI_Init:0.00:0x7ffe:0x7fff:100.00  # backtrace [0x40:  (main+0x10) <- ]\n" +
 				"MPI_Send:101.25:0x55:2:1275069445:1:7:1140850688:102.50  # backtrace [0x40:  (main+0x10) <- ]\n" +
