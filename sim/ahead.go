@@ -6,8 +6,8 @@ import "github.com/tracedag/tracedag/sim/event"
 // only sends hands to the network long before they are due.
 const mostAhead = 64
 
-// mostPending is the largest number of own events of a rank that runs ahead, which are in a short list. More of them end
-// the run.
+// mostPending is the largest number of own events of a rank that runs ahead, which are in a short list. More of them
+// end the run.
 const mostPending = 16
 
 // mayRunAhead reports whether ranks may run ahead; see runAhead.

@@ -22,8 +22,8 @@ type wait struct {
 	at   uint64 // its time
 }
 
-// newDeferral returns the deferral of a program, or nil if no receive is deferred. Only one op waits for the end of such
-// a receive: otherwise, what precedes the wait could need the receive through another op.
+// newDeferral returns the deferral of a program, or nil if no receive is deferred. Only one op waits for the end of
+// such a receive: otherwise, what precedes the wait could need the receive through another op.
 func newDeferral(p *Program) *deferral {
 	d := &deferral{waiter: make([]uint32, len(p.Ops)), waits: make([]wait, len(p.Ops)),
 		pending: make(map[uint32][]uint32)}

@@ -65,14 +65,14 @@ type Host struct {
 	// Detached makes sends of fewer bytes end when their stream has handled them, even if their message waits for its
 	// receive, or with Acknowledged. The network must not call [Actor.Sent] for them.
 	Detached uint64
-	// Mode returns the mode of the send op m; nil: all are standard. The network must not call [Actor.Sent] for buffered
-	// ones.
+	// Mode returns the mode of the send op m; nil: all are standard. The network must not call [Actor.Sent] for
+	// buffered ones.
 	Mode func(m uint32) SendMode
 	// Returns makes the start dependents of a send wait until its stream has handled it, like the calls that follow a
 	// non-blocking send.
 	Returns bool
-	// Deferred makes a receive on whose start others depend, which is non-blocking, occupy its stream within the wait of
-	// the op that alone depends on its end: not before the other dependencies of that op are met.
+	// Deferred makes a receive on whose start others depend, which is non-blocking, occupy its stream within the wait
+	// of the op that alone depends on its end: not before the other dependencies of that op are met.
 	Deferred bool
 	// Timely makes the engine call Network.Eager at the time of the call only, never ahead of it, so that the network
 	// may keep state that ranks share even without a fabric, if it has no lookahead.

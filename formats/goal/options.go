@@ -129,8 +129,8 @@ func restoreReleases(ranks []*dag.Rank, o format.ReadOptions, marked []int32) er
 }
 
 // restored returns a rank with release times in place of its clock, the calcs of a stream. marked is the stream that
-// the file marks or that looks like a clock, or unmarked. A stream that is no clock stays, or is an error if the options
-// name it.
+// the file marks or that looks like a clock, or unmarked. A stream that is no clock stays, or is an error if the
+// options name it.
 func (o *Options) restored(rank int, r *dag.Rank, marked int32) (*dag.Rank, error) {
 	stream := marked
 	switch o.Clock {

@@ -64,9 +64,9 @@ func (r *rankReader) read(in *format.Input) error {
 }
 
 // exchanged reports whether the gaps before MPI_Finalize are exchanges of the tracer, which measured clocks between the
-// last call and the end of MPI_Finalize. Every rank takes part, in a hundred round trips or more: if the gap of one rank
-// is shorter than a microsecond, the tracer noted the start of MPI_Finalize before. A warning gives the length of gaps
-// that exceed 1 % of the time of a rank.
+// last call and the end of MPI_Finalize. Every rank takes part, in a hundred round trips or more: if the gap of one
+// rank is shorter than a microsecond, the tracer noted the start of MPI_Finalize before. A warning gives the length of
+// gaps that exceed 1 % of the time of a rank.
 func exchanged(ranks []*rankReader, warn func(string, ...any)) bool {
 	var longest, sum dag.Time
 	long := false
@@ -82,8 +82,8 @@ func exchanged(ranks []*rankReader, warn func(string, ...any)) bool {
 		}
 	}
 	if long {
-		warn("the time before MPI_Finalize is not computation, because the tracer measured clocks there: at most %v, %v "+
-			"on all ranks", longest, sum)
+		warn("the time before MPI_Finalize is not computation, because the tracer measured clocks there: at most %v, "+
+			"%v on all ranks", longest, sum)
 	}
 	return true
 }

@@ -42,7 +42,8 @@ type fluid struct {
 	loads  []load
 	limits []limit // by flow
 
-	pending minHeap  // links whose level has to be computed, by the lowest level of a change that it does not follow yet
+	// links whose level has to be computed, by the lowest level of a change that it does not follow yet
+	pending minHeap
 	round   uint32   // of changes at one time
 	changed []uint32 // flows whose level may have changed in this round
 	hops    int      // of active flows

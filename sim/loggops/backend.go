@@ -57,7 +57,8 @@ func (b *backend) Params() param.Set {
 				return err
 			}).Among(models...).Default(string(Strict)),
 		param.Func("name", "params", "parameter preset, ai or hpc, or a file that --fit wrote",
-			func(text string) error { return b.setParams(text) }).Offer(PresetNames()...).Default(presets[0].name).OrFile(),
+			func(text string) error { return b.setParams(text) }).
+			Offer(PresetNames()...).Default(presets[0].name).OrFile(),
 		param.TimeIn(&p.L, dag.Nanosecond, "L", "wire latency; without unit in ns").Sweep().
 			Check(p.inSegments(func(s *Segment) { s.L = p.L })),
 		param.TimeIn(&p.Overhead, dag.Nanosecond, "o", "processor time per message at both ends; without unit in ns").

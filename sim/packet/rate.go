@@ -95,10 +95,10 @@ func (n *network) hostRate(host uint32) uint64 {
 const maxExhaustive = 1 << 18
 
 // findReference sets the reference path, that with the largest bandwidth-delay product of the network: the product of
-// its round trip and its slowest link. It considers one of the hosts with equal links to a switch. In networks with more than
-// maxExhaustive pairs of these, it repeatedly proceeds to the host with the largest product from the last one, which is
-// exact in regular networks. With the quirk firstHostRate, it is the path from the first to the last host, at the rate
-// of the first.
+// its round trip and its slowest link. It considers one of the hosts with equal links to a switch. In networks with
+// more than maxExhaustive pairs of these, it repeatedly proceeds to the host with the largest product from the last
+// one, which is exact in regular networks. With the quirk firstHostRate, it is the path from the first to the last
+// host, at the rate of the first.
 func (n *network) findReference() {
 	if n.given != nil {
 		n.largestGiven()

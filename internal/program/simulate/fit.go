@@ -44,9 +44,10 @@ recv_late (time in a receive long after its message), send_late (time in a send 
 messages at once), exchange, allexchange and incastK (messages that share links).
 
 The result has segments of message size with L, G, o and O, or with os, ois, or and factors of latency and bandwidth;
-packet has one set of o, mss, header size and factors, analytical the latency and bandwidth of each dimension: each with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their
-number of ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend
-and --collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops: the shortest from the
+packet has one set of o, mss, header size and factors, analytical the latency and bandwidth of each dimension: each
+with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their number of
+ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend and
+--collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops: the shortest from the
 start of a send to the end of a blocking receive that waited for it. --json prints the parameter file; --seed selects
 the draws of the intervals. --plot fit=FILE.svg draws measured and fitted times by size, and the residuals.`
 
