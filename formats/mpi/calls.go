@@ -61,13 +61,6 @@ type call struct {
 	parts  bool        // creates communicators of some of the ranks, whose members the trace does not show
 }
 
-// The modes of sends.
-var (
-	synchronous = attr.SendMode(attr.Synchronous)
-	buffered    = attr.SendMode(attr.Buffered)
-	ready       = attr.SendMode(attr.Ready)
-)
-
 // calls are the supported functions by name.
 var calls = makeCalls()
 
@@ -115,11 +108,15 @@ func makeCalls() map[string]*call {
 		"MPI_Comm_free":          {do: commFree, fields: "q"},
 		"MPI_Comm_disconnect":    {do: commFree, fields: "q"},
 	}
-	for infix, mode := range map[string]string{"s": "", "ss": synchronous, "bs": buffered, "rs": ready} {
-		name := infix + "end"
-		all["MPI_"+capital(name)] = &call{do: send, fields: "xntnnc", mode: mode}
-		all["MPI_I"+name] = &call{do: send, fields: "xntnncq", mode: mode, later: true}
-		all["MPI_"+capital(name)+"_init"] = &call{do: sendLater, fields: "xntnncq", mode: mode}
+	for infix, mode := range map[string]string{"s": "", "ss": attr.Synchronous, "bs": attr.Buffered, "rs": attr.Ready} {
+		name, attrs := infix+"end", ""
+		if mode != "" {
+			attrs = attr.SendMode(mode)
+		}
+		all["MPI_"+capital(name)] = &call{do: send, fields: "xntnnc", mode: attrs}
+		all["MPI_I"+name] = &call{do: send, fields: "xntnncq", mode: attrs, later: true}
+		all["MPI_"+capital(name)+"_init"] = &call{do: sendLater, fields: "xntnncq",
+			mode: attr.PersistentSend(mode)}
 	}
 	for name, c := range map[string]call{
 		"barrier":              {kind: dag.Barrier, fields: "c"},

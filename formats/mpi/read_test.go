@@ -264,10 +264,10 @@ func TestCalls(t *testing.T) {
 			begin + "MPI_Send_init:100:9:1:1,4,4:1:5:0,0,2:800:101\nMPI_Recv_init:100:9:1:1,4,4:1:5:0,0,2:808:101\n" +
 				"MPI_Recv_init:100:9:1:1,4,4:-2:5:0,0,2:816:101\n" +
 				"MPI_Startall:100:3:800:101\nMPI_Waitall:101:3:800:0:102\nMPI_Start:102:800:103\nMPI_Wait:103:800:0:104\n",
-			`0 send 4 to 1 tag 5 @0s-1us
+			`0 send 4 to 1 tag 5 {"mpi":{"persistent":true}} @0s-1us
 1 recv 4 from 1 tag 5 with 0 @0s-1us
 2 calc 0s after 0 after 1 with 1 @1us-2us
-3 send 4 to 1 tag 5 after 2 @2us-3us
+3 send 4 to 1 tag 5 {"mpi":{"persistent":true}} after 2 @2us-3us
 4 calc 0s after 3 with 3 @3us-4us
 `},
 		"nonblocking collectives": {

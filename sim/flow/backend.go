@@ -458,7 +458,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		gap: uint64(b.gap), nics: max(1, r.program.NICs),
 	}
 	if b.smpi.on() {
-		c.smpi, c.mode = &b.smpi, r.modes.of(r.program)
+		c.smpi, c.mode, c.calls = &b.smpi, r.modes.of(r.program), sendCalls(r.program)
 	}
 	if b.platform != nil {
 		g := newGiven(b.platform)
@@ -520,7 +520,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		Rendezvous: uint64(b.rendezvous), Timely: true, Acknowledged: true,
 	}
 	if c.smpi != nil {
-		b.smpi.setHost(&host, r.program, c.mode)
+		b.smpi.setHost(&host, r.program, r.modes, c.calls)
 	}
 	e, err := sim.NewEngine(r.program, host, c, o.Timeline, 1)
 	if err != nil {

@@ -26,6 +26,7 @@ type coupling struct {
 	rendezvous uint64
 	smpi       *smpi                       // nil: other rules of messages
 	mode       func(m uint32) sim.SendMode // with smpi
+	calls      []sendCall                  // by message, with smpi
 	program    *sim.Program
 	ctx        context.Context
 
@@ -124,11 +125,15 @@ func (c *coupling) hand(a *sim.Actor, m uint32, t uint64) {
 		return
 	}
 	op := a.Op(m)
-	if from, to := c.ends.Of(op, m); c.isLocal(from, to) {
+	from, to := c.ends.Of(op, m)
+	if copied := c.copies(m); copied || c.isLocal(from, to) {
 		if c.sent != nil {
 			c.sent[m] = t
 		}
-		a.Schedule(op.Rank, t+c.local.Time(op.Size), sendEnded, m)
+		if !copied {
+			t += c.local.Time(op.Size)
+		}
+		a.Schedule(op.Rank, t, sendEnded, m)
 		return
 	}
 	if c.nicFree != nil {
@@ -158,6 +163,11 @@ func (c *coupling) bytes(op *sim.Op) uint64 {
 		return op.Size + uint64(c.smpi.envelope)
 	}
 	return op.Size
+}
+
+// copies reports whether a message does not leave the memory of its rank, which takes no time.
+func (c *coupling) copies(m uint32) bool {
+	return c.calls != nil && c.calls[m] == copies
 }
 
 // isLocal reports whether messages between two hosts use no links.
@@ -384,6 +394,9 @@ func (c *coupling) route(from, to, number uint32, keep []uint32) (*route, error)
 func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
 	op := &c.program.Ops[m]
 	from, to := c.ends.Of(op, m)
+	if c.copies(m) {
+		return 0, 0
+	}
 	if op.Size > c.rendezvous && c.smpi == nil {
 		latency = c.control(to, from)
 	}

@@ -380,3 +380,63 @@ func TestSendModes(t *testing.T) {
 		}
 	}
 }
+
+// TestPersistentSends checks that the start of a persistent send, which has dependents as a non-blocking send has, has
+// the overhead of a blocking one, and that of a non-blocking one without the attribute.
+func TestPersistentSends(t *testing.T) {
+	const us, ns = dag.Microsecond, dag.Nanosecond
+	for _, c := range []struct {
+		attrs string
+		bytes int64
+		end   dag.Time
+	}{
+		{"", 1000, 8 * us},
+		{attr.SendMode(attr.Synchronous), 1000, 8 * us},
+		{attr.PersistentSend(""), 1000, 6 * us},
+		{attr.PersistentSend(attr.Synchronous), 1000, 6 * us},
+		{"", 100_000, 105*us + 16*ns},
+		{attr.PersistentSend(""), 100_000, 102*us + 16*ns},
+		{attr.PersistentSend(attr.Synchronous), 100_000, 103*us + 16*ns},
+	} {
+		b := dag.NewBuilder(2)
+		r := b.Rank(0)
+		send := r.Add(dag.Op{Kind: dag.Send, Peer: 1, Bytes: c.bytes, Attrs: c.attrs})
+		next := r.Calc(5 * us)
+		r.RequiresStart(next, send)
+		r.Calc(0, next, send)
+		b.Rank(1).Recv(0, c.bytes, 0)
+		result, err := backends.Run(b.Trace(), "flow", backends.Set("topology=star:hosts=2,rate=8Gbps,latency=1us",
+			"os=0:1e-6", "ois=0:3e-6", "detached=64KiB"))
+		if err != nil || !result.Complete || end(result, 0) != c.end {
+			t.Errorf("%+v: ends %v, %v", c, result.Finish, err)
+		}
+	}
+}
+
+// TestSelfExchange checks that with the protocol of SMPI, MPI_Sendrecv of a rank with itself takes no time, whatever
+// the size, and that other messages to itself do.
+func TestSelfExchange(t *testing.T) {
+	for _, bytes := range []int64{0, 1000, 100_000} {
+		for _, any := range []bool{false, true} {
+			b := dag.NewBuilder(2)
+			r := b.Rank(1)
+			before := r.Calc(dag.Microsecond)
+			from := int32(1)
+			if any {
+				from = dag.AnySource
+			}
+			r.Calc(dag.Microsecond, r.Send(1, bytes, 0, before), r.Recv(from, bytes, 0, before))
+			var o sim.RunOptions
+			o.Path = &sim.PathOptions{}
+			result, err := backends.Run(b.Trace(), "flow", backends.Set("topology=star:hosts=2,rate=8Gbps,latency=1us",
+				"os=0:1e-6", "ois=0:3e-6", "or=0:2e-6"), backends.Options(o))
+			if err != nil || !result.Complete {
+				t.Fatal(err)
+			}
+			if free := end(result, 1) == 2*dag.Microsecond; free == any || dag.Time(result.Path.Length()) != end(result, 1) {
+				t.Errorf("%d bytes, any source %v: ends at %v, critical path of %v", bytes, any, end(result, 1),
+					dag.Time(result.Path.Length()))
+			}
+		}
+	}
+}

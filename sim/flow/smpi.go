@@ -255,11 +255,13 @@ func (s *smpi) checkRun(b *backend, p *sim.Program) error {
 }
 
 // setHost sets how ranks handle messages.
-func (s *smpi) setHost(host *sim.Host, p *sim.Program, mode func(m uint32) sim.SendMode) {
-	isNonBlocking := nonBlocking(p)
+func (s *smpi) setHost(host *sim.Host, p *sim.Program, modes sendModes, calls []sendCall) {
+	mode := modes.of(p)
 	host.Sending = func(m uint32, bytes uint64) uint64 {
 		switch {
-		case isNonBlocking[m]:
+		case calls[m] == copies:
+			return 0
+		case calls[m] == returns && !modes.isPersistent(p, m):
 			return s.nonBlocking.at(bytes)
 		case mode(m) != sim.StandardSend || s.detaches(sim.StandardSend, bytes):
 			return s.send.at(bytes)
@@ -268,7 +270,7 @@ func (s *smpi) setHost(host *sim.Host, p *sim.Program, mode func(m uint32) sim.S
 	}
 	host.Mode = mode
 	host.ReceivingOf = func(m uint32, bytes uint64) uint64 {
-		if s.detaches(mode(m), bytes) {
+		if calls[m] != copies && s.detaches(mode(m), bytes) {
 			return s.receive.at(bytes)
 		}
 		return 0
@@ -277,8 +279,11 @@ func (s *smpi) setHost(host *sim.Host, p *sim.Program, mode func(m uint32) sim.S
 	host.Detached, host.Returns, host.Deferred = uint64(s.detached), true, true
 }
 
-// sendModes has the modes of the sends of a trace.
+// sendModes has the modes of the sends of a trace. Those of persistent requests are marked.
 type sendModes [][]sim.SendMode // by rank and op; nil for ranks whose sends are standard
+
+// persistent marks the mode of a send of a persistent request.
+const persistent sim.SendMode = 1 << 7
 
 // modeSource is a source that records the modes of the sends read.
 type modeSource struct {
@@ -308,11 +313,15 @@ func modesOf(r *dag.Rank) (modes []sim.SendMode) {
 			continue
 		}
 		mode := sim.StandardSend
-		switch attr.ParseSendMode(attrs) {
+		name, isPersistent := attr.ParseSendMode(attrs)
+		switch name {
 		case attr.Synchronous:
 			mode = sim.SynchronousSend
 		case attr.Buffered:
 			mode = sim.BufferedSend
+		}
+		if isPersistent {
+			mode |= persistent
 		}
 		if mode == sim.StandardSend {
 			continue
@@ -329,16 +338,32 @@ func modesOf(r *dag.Rank) (modes []sim.SendMode) {
 func (s sendModes) of(p *sim.Program) func(m uint32) sim.SendMode {
 	return func(m uint32) sim.SendMode {
 		if rank := p.Ops[m].Rank; s != nil && s[rank] != nil {
-			return s[rank][p.Index(m)]
+			return s[rank][p.Index(m)] &^ persistent
 		}
 		return sim.StandardSend
 	}
 }
 
-// nonBlocking returns which sends are non-blocking, by op: those whose start others wait for, and those that depend on
-// the end or start of the same op as another message of their stream, or on none like it.
-func nonBlocking(p *sim.Program) []bool {
-	is := make([]bool, p.NumOps())
+// isPersistent reports whether a send is one of a persistent request.
+func (s sendModes) isPersistent(p *sim.Program, m uint32) bool {
+	rank := p.Ops[m].Rank
+	return s != nil && s[rank] != nil && s[rank][p.Index(m)]&persistent != 0
+}
+
+// sendCall is what the call of a send does, beside its mode.
+type sendCall uint8
+
+const (
+	waits   sendCall = iota // a blocking send
+	returns                 // a non-blocking send: the call returns before the end of the send
+	copies                  // MPI_Sendrecv of a rank with itself: the message does not enter the network
+)
+
+// sendCalls returns the calls of sends by op. Non-blocking are those whose start others wait for, and those that depend
+// on the end or start of the same op as another message of their stream, or on none like it. Of the latter, one of a
+// rank to itself, followed by a receive of the rank from itself, is a copy.
+func sendCalls(p *sim.Program) []sendCall {
+	calls := make([]sendCall, p.NumOps())
 	messages := make([]int, max(1, p.Streams)) // by stream
 	mark := func(ops []uint32) {
 		if len(ops) < 2 {
@@ -349,9 +374,14 @@ func nonBlocking(p *sim.Program) []bool {
 				messages[op.Stream]++
 			}
 		}
-		for _, i := range ops {
-			if op := &p.Ops[i]; op.Kind() == dag.Send && messages[op.Stream] > 1 {
-				is[i] = true
+		for k, i := range ops {
+			op := &p.Ops[i]
+			switch {
+			case op.Kind() != dag.Send || messages[op.Stream] < 2 || calls[i] != waits:
+			case k+1 < len(ops) && ops[k+1] == i+1 && isExchange(p, i):
+				calls[i] = copies
+			default:
+				calls[i] = returns
 			}
 		}
 		for _, i := range ops {
@@ -365,13 +395,20 @@ func nonBlocking(p *sim.Program) []bool {
 	for i := range uint32(p.NumOps()) {
 		starts := p.StartDependents(i)
 		if len(starts) > 0 && p.Ops[i].Kind() == dag.Send {
-			is[i] = true
+			calls[i] = returns
 		}
 		mark(starts)
 		list = p.AppendDependents(list[:0], i)
 		mark(list)
 	}
-	return is
+	return calls
+}
+
+// isExchange reports whether a send and the next op of its rank are MPI_Sendrecv of the rank with itself.
+func isExchange(p *sim.Program, send uint32) bool {
+	s, r := &p.Ops[send], &p.Ops[send+1]
+	return r.Kind() == dag.Recv && r.Flags&sim.AnySource == 0 && s.Peer == int32(s.Rank) && r.Peer == s.Peer &&
+		r.Stream == s.Stream && len(p.StartDependents(send)) == 0 && len(p.StartDependents(send+1)) == 0
 }
 
 // values returns the parameters for results.

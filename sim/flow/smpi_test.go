@@ -111,8 +111,8 @@ func FuzzOptions(f *testing.F) {
 	})
 }
 
-// TestNonBlocking checks which sends are non-blocking.
-func TestNonBlocking(t *testing.T) {
+// TestSendCalls checks which sends are non-blocking, and which are copies.
+func TestSendCalls(t *testing.T) {
 	b := dag.NewBuilder(2)
 	r := b.Rank(0)
 	start := r.Calc(0)
@@ -126,14 +126,19 @@ func TestNonBlocking(t *testing.T) {
 	end := r.Calc(0, exchange, back)
 	last := r.Send(1, 8, 4, end)
 	other := r.Add(dag.Op{Kind: dag.Send, Peer: 1, Bytes: 8, Tag: 5, Stream: 1}, end) // on another stream
+	self := r.Send(0, 8, 6, last)                                                     // MPI_Sendrecv with itself
+	selfBack := r.Recv(0, 8, 7, last)
+	toSelf := r.Send(0, 8, 8, self, selfBack) // its receive is from any rank
+	r.Recv(dag.AnySource, 8, 8, self, selfBack)
 	p, err := sim.Compile(dag.FromTrace(b.Trace()), sim.CompileOptions{DenseStreams: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	is := nonBlocking(p)
-	for op, want := range map[int]bool{blocking: false, isend: true, exchange: true, last: false, other: false} {
-		if is[op] != want {
-			t.Errorf("op %d: non-blocking %v, expected %v", op, is[op], want)
+	calls := sendCalls(p)
+	for op, want := range map[int]sendCall{blocking: waits, isend: returns, exchange: returns, last: waits, other: waits,
+		self: copies, toSelf: returns} {
+		if calls[op] != want {
+			t.Errorf("op %d: call %v, expected %v", op, calls[op], want)
 		}
 	}
 }
