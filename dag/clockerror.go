@@ -42,7 +42,7 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 	}
 	each(func(rank int, e *entered, kind Subkind, root bool, start, end Time) {
 		e.members++
-		leaves, enters := waits(kind, root)
+		leaves, enters := kind.Waits(root)
 		if leaves {
 			e.first = min(e.first, end)
 		}
@@ -72,7 +72,7 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 		ahead[i], behind[i] = MaxTime, MaxTime
 	}
 	each(func(rank int, e *entered, kind Subkind, _ bool, start, end Time) {
-		if leaves, enters := waits(kind, false); e.whole && e.zero != Unmeasured && leaves && enters {
+		if leaves, enters := kind.Waits(false); e.whole && e.zero != Unmeasured && leaves && enters {
 			ahead[rank] = min(ahead[rank], end-e.zero)
 			behind[rank] = min(behind[rank], e.left-start)
 		}
@@ -87,10 +87,10 @@ func ClockErrorOf(t *Trace) (ClockError, bool) {
 	return found, true
 }
 
-// waits returns whether a member cannot leave a collective before others have entered it, and whether others wait for
-// it to enter.
-func waits(kind Subkind, root bool) (leaves, enters bool) {
-	switch kind {
+// Waits returns whether a member of a collective, or its root, cannot leave it before others have entered it, and
+// whether others wait for it to enter. Both are false for other ops.
+func (s Subkind) Waits(root bool) (leaves, enters bool) {
+	switch s {
 	case Barrier, Allreduce, Allgather, Allgatherv, Alltoall, Alltoallv, ReduceScatter:
 		return true, true
 	case Bcast, Scatter, Scatterv:

@@ -9,6 +9,7 @@ package mpi
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -25,11 +26,12 @@ type communicators struct {
 	epoch     int32 // number of communicators freed; only a free can change the meaning of a handle
 	events    []commEvent
 
-	parts       bool     // calls of call.parts
-	histories   []uint64 // of the instances, see history
-	guessed     finding  // communicators with several candidates
-	strided     finding  // communicators whose members follow from the ranks in them
-	misnumbered finding  // communicators of all ranks in which the file's rank differs from its name
+	parts       bool        // calls of call.parts
+	histories   []uint64    // of the instances, see history
+	meetings    [][]meeting // likewise, see resolver.meetings
+	guessed     finding     // communicators with several candidates
+	strided     finding     // communicators whose members follow from the ranks in them
+	misnumbered finding     // communicators of all ranks in which the file's rank differs from its name
 }
 
 type keyInEpoch struct {
@@ -120,6 +122,9 @@ type group struct {
 	comm    int32 // in the DAG; -1 until it is used
 	arrived []arrival
 	witness *witness // first member known to use it that has a history; nil if none is known
+	users   []witness
+	met     []meeting // of the first users, by the collective
+	counted int       // number of these users
 }
 
 // witness is a rank that uses a group, and its instance.
@@ -160,7 +165,8 @@ type resolver struct {
 	cursors []commCursor
 	stuck   []int32 // ranks that begin to use one of several candidates
 	sets    map[string]int32
-	members [][]int32 // by set
+	members [][]int32  // by set
+	clocks  []dag.Time // to add to the measured times of each rank; nil: not set yet
 }
 
 // commCursor is the progress of a rank.
@@ -193,10 +199,10 @@ func resolveCommunicators(ranks []*rankReader) {
 			rank := work[len(work)-1]
 			work = v.advance(rank, work[:len(work)-1])
 		}
-		if work = v.clarify(work, false); len(work) > 0 {
-			continue
+		for by := byHandle; by <= byGuess && len(work) == 0; by++ {
+			work = v.clarify(work, by)
 		}
-		if work = v.clarify(work, true); len(work) > 0 {
+		if len(work) > 0 {
 			continue
 		}
 		for rank := range v.cursors {
@@ -387,18 +393,28 @@ func (v *resolver) bind(rank, inst int32, m *created) {
 	delete(c.unused, m.group)
 	in.group = m.group
 	c.byHandle[in.handle] = m.group
+	m.group.users = append(m.group.users, witness{rank, inst})
 	if m.group.witness == nil && v.ranks[rank].hasHistory(inst) {
 		m.group.witness = &witness{rank, inst}
 	}
 }
 
-// clarify appends to work the stuck ranks for which choose finds a communicator; if guess is set, all of them.
-func (v *resolver) clarify(work []int32, guess bool) []int32 {
+// criterion is a rule to select one of several communicators.
+type criterion uint8
+
+const (
+	byHandle criterion = iota // other members use the same handle
+	byTime                    // only this one's collectives overlap
+	byGuess
+)
+
+// clarify appends to work the stuck ranks for which choose finds a communicator; by a guess, all of them.
+func (v *resolver) clarify(work []int32, by criterion) []int32 {
 	slices.Sort(v.stuck)
 	v.stuck = slices.DeleteFunc(v.stuck, func(rank int32) bool {
 		r := v.ranks[rank]
 		inst := r.events[v.cursors[rank].next-1].inst
-		m := v.choose(rank, inst, guess)
+		m := v.choose(rank, inst, by)
 		if m == nil {
 			return false
 		}
@@ -409,10 +425,11 @@ func (v *resolver) clarify(work []int32, guess bool) []int32 {
 	return work
 }
 
-// choose selects the communicator of an instance from those that its rank has created. It excludes communicators
-// on which other members call other collectives. Among the rest it prefers one for which other members have the
-// same handle, because handles are often equal on all ranks. A guess is the oldest communicator.
-func (v *resolver) choose(rank, inst int32, guess bool) *created {
+// choose selects the communicator of an instance from those that its rank has created, or returns nil if the criterion
+// leaves several. It excludes communicators on which other members call other collectives. Among the rest it prefers
+// one for which other members have the same handle, because handles are often equal on all ranks, then the only one
+// that can be in the measured times.
+func (v *resolver) choose(rank, inst int32, by criterion) *created {
 	r, c := v.ranks[rank], &v.cursors[rank]
 	in := &r.instances[inst]
 	possible := func(m *created) bool {
@@ -420,51 +437,65 @@ func (v *resolver) choose(rank, inst int32, guess bool) *created {
 		return w == nil || !r.hasHistory(inst) || v.ranks[w.rank].history(w.inst) == r.history(inst)
 	}
 	candidates := c.candidates(in.commKey)
-	var firsts []*created
-	for _, a := range candidates {
-		if m := a.first(possible); m != nil {
-			firsts = append(firsts, m)
-		}
-	}
-	if len(firsts) == 0 { // some of the files are wrong
+	one := slices.IndexFunc(candidates, func(a *alike) bool { return a.first(possible) != nil })
+	if one < 0 { // some of the files are wrong
 		possible = func(*created) bool { return true }
-		for _, a := range candidates {
-			firsts = append(firsts, a.first(possible))
+		one = 0
+	}
+	if !slices.ContainsFunc(candidates[one+1:], func(a *alike) bool { return a.first(possible) != nil }) {
+		return candidates[one].first(possible)
+	}
+	switch by {
+	case byHandle:
+		return v.sameHandle(rank, inst, candidates, possible)
+	case byTime:
+		m, sole := v.mostOverlapping(rank, inst, candidates, possible)
+		if !sole {
+			return nil
 		}
+		return m
 	}
-	if len(firsts) == 1 {
-		return firsts[0]
-	}
-	var same *created
-	several := false
+	r.guessed.add(in.line)
+	m, _ := v.mostOverlapping(rank, inst, candidates, possible)
+	return m
+}
+
+// sameHandle returns the only candidate for which another member has the same handle, or nil.
+func (v *resolver) sameHandle(rank, inst int32, candidates []*alike, possible func(*created) bool) (same *created) {
+	c := &v.cursors[rank]
+	handle := v.ranks[rank].instances[inst].handle
 	for _, a := range candidates {
 		for _, other := range v.members[a.set] {
-			m := c.unused[v.cursors[other].byHandle[in.handle]]
+			m := c.unused[v.cursors[other].byHandle[handle]]
 			if m != nil && m.group.set == a.set && possible(m) {
-				several = several || same != nil && same != m
+				if same != nil && same != m {
+					return nil
+				}
 				same = m
 			}
 		}
 	}
-	switch {
-	case same != nil && !several:
-		return same
-	case !guess:
-		return nil
-	}
-	r.guessed.add(in.line)
-	return slices.MinFunc(firsts, func(x, y *created) int { return cmp.Compare(x.order, y.order) })
+	return same
 }
 
 // first returns the first unused and possible communicator, or nil if there is none among many.
 func (a *alike) first(possible func(*created) bool) *created {
-	const many = 64
-	for _, m := range a.made[:min(many, len(a.made))] {
-		if !m.bound && !m.freed && possible(m) {
-			return m
-		}
+	for m := range a.all(possible) {
+		return m
 	}
 	return nil
+}
+
+// all iterates over the unused and possible communicators among the first ones.
+func (a *alike) all(possible func(*created) bool) iter.Seq[*created] {
+	const many = 64
+	return func(yield func(*created) bool) {
+		for _, m := range a.made[:min(many, len(a.made))] {
+			if !m.bound && !m.freed && possible(m) && !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // hasHistory reports whether all calls on an instance are known.

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,58 +63,102 @@ func TestRequestsOfNoProcess(t *testing.T) {
 	}
 }
 
-// grid returns the files of a square of ranks that splits the world into rows and columns, whose handles are pointers that
-// differ from rank to rank.
-func grid(side int) (files []string) {
+// grid returns the files of a square of ranks that splits the world into rows and columns, whose handles are pointers
+// that differ from rank to rank. The calls on them are barriers of rows ("r") and columns ("c"), one after another.
+// Clocks are behind by the given microseconds per rank, as the tracer has measured.
+func grid(side, behind int, calls ...string) (files []string) {
 	n := side * side
 	for rank := range n {
 		row, column := rank/side, rank%side
-		call := func(name, handle string, position int) string {
-			return fmt.Sprintf("%s:5:%s,%d,%d:6\n", name, handle, position, side)
+		call := func(name, handle string, position, at int) string {
+			at -= rank * behind
+			return fmt.Sprintf("%s:%d:%s,%d,%d:%d\n", name, at, handle, position, side, at+4)
 		}
 		world := fmt.Sprintf("94000%05d,%d,%d", 16*rank, rank, n)
-		rows, columns := fmt.Sprint(94100000000+160*rank), fmt.Sprint(94200000000+160*rank)
-		files = append(files, "MPI_Init:-:1:2:0\n"+
-			fmt.Sprintf("MPI_Comm_split:1:%s:%d:%d:700:2\n", world, row, column)+
-			fmt.Sprintf("MPI_Comm_split:3:%s:%d:%d:708:4\n", world, column, row)+
-			call("MPI_Barrier", rows, column)+call("MPI_Barrier", columns, row)+call("MPI_Barrier", rows, column)+
-			"MPI_Finalize:9:-\n")
+		start := 100_000 - rank*behind
+		text := fmt.Sprintf("# clockdiff: %.6f s (relative to rank 0)\n", float64(rank*behind)*1e-6) +
+			fmt.Sprintf("MPI_Init:-:1:2:%d\n", start) +
+			fmt.Sprintf("MPI_Comm_split:%d:%s:%d:%d:700:%d\n", start, world, row, column, start) +
+			fmt.Sprintf("MPI_Comm_split:%d:%s:%d:%d:708:%d\n", start, world, column, row, start)
+		for k, c := range calls {
+			at := start + rank*behind + 5*k
+			if c == "r" {
+				text += call("MPI_Barrier", fmt.Sprint(94100000000+160*rank), column, at+row%2)
+			} else {
+				text += call("MPI_Barrier", fmt.Sprint(94200000000+160*rank), row, at+column%2)
+			}
+		}
+		files = append(files, text+fmt.Sprintf("MPI_Finalize:%d:-\n", start+5*len(calls)+1))
 	}
 	return files
 }
 
-// TestGrid: rows and columns of a square grid are told apart, though the ranks of its diagonal have the same place in both.
+// TestGrid: rows and columns of a square grid are told apart, though the ranks of its diagonal have the same place in
+// both, and call the same collectives, whichever comes first.
 func TestGrid(t *testing.T) {
 	const side = 4
-	trace, warnings, err := readTexts(format.ReadOptions{}, grid(side)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(warnings)
-	for rank := range trace.Ranks {
-		r := trace.Ranks[rank]
-		want := [][]int32{{}, {}}
-		for i := range int32(side) {
-			want[0] = append(want[0], int32(rank)/side*side+i)
-			want[1] = append(want[1], int32(rank)%side+side*i)
+	for name, c := range map[string]struct {
+		calls  string
+		behind int
+	}{
+		"by history":           {calls: "rcr"},
+		"rows first":           {calls: "rc"},
+		"columns first":        {calls: "cr"},
+		"columns first, often": {calls: "crcrcr"},
+		"clocks apart":         {calls: "crcr", behind: 1000},
+	} {
+		trace, warnings, err := readTexts(format.ReadOptions{}, grid(side, c.behind, strings.Split(c.calls, "")...)...)
+		if err != nil || len(warnings) > 0 {
+			t.Errorf("%s: error %v, warnings %q", name, err, warnings)
+			continue
 		}
-		k := 0
-		for i, kind := range r.Kind {
-			if kind != dag.Coll || r.Comm.At(i) == 0 {
-				continue
+		for rank, r := range trace.Ranks {
+			k := 0
+			for i, kind := range r.Kind {
+				if kind != dag.Coll {
+					continue
+				}
+				var want []int32
+				for j := range int32(side) {
+					if c.calls[k] == 'r' {
+						want = append(want, int32(rank)/side*side+j)
+					} else {
+						want = append(want, int32(rank)%side+side*j)
+					}
+				}
+				if members := trace.Comms[r.Comm.At(i)].Members(); !slices.Equal(members, want) {
+					t.Errorf("%s: rank %d, barrier %d is of %v, expected %v", name, rank, k, members, want)
+				}
+				k++
 			}
-			members := trace.Comms[r.Comm.At(i)].Members()
-			if fmt.Sprint(members) != fmt.Sprint(want[k%2]) {
-				t.Errorf("rank %d, barrier %d is of %v, expected %v", rank, k, members, want[k%2])
+			if k != len(c.calls) {
+				t.Errorf("%s: rank %d has %d barriers", name, rank, k)
 			}
-			k++
 		}
-		if k != 3 {
-			t.Errorf("rank %d has %d barriers", rank, k)
+		if problems := dag.Validate(trace); len(problems) > 0 {
+			t.Error(problems[0])
 		}
 	}
-	if problems := dag.Validate(trace); len(problems) > 0 {
-		t.Error(problems[0])
+}
+
+// TestGuess: a warning gives the effect and the remedy if neither calls nor times tell communicators apart.
+func TestGuess(t *testing.T) {
+	files := grid(2, 0, "c", "r")
+	for i := range files { // all calls at the same time
+		lines := strings.Split(files[i], "\n")
+		for k, line := range lines {
+			if name, rest, _ := strings.Cut(line, ":"); name == "MPI_Barrier" {
+				lines[k] = "MPI_Barrier:100000:" + strings.Split(rest, ":")[1] + ":100002"
+			}
+		}
+		files[i] = strings.Join(lines, "\n")
+	}
+	_, warnings, err := readTexts(format.ReadOptions{}, files...)
+	if err != nil || !slices.ContainsFunc(warnings, func(w string) bool {
+		return strings.Contains(w, "several candidates") && strings.Contains(w, "may be wrong") &&
+			strings.Contains(w, "Record a grid")
+	}) {
+		t.Errorf("error %v, warnings %q", err, warnings)
 	}
 }
 

@@ -204,7 +204,9 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 			cancelled.line, times(cancelled.count))
 	}
 	if guessed.count > 0 {
-		o.Warn("%s:%d: a communicator has several candidates; the oldest is used (%s in all)",
+		o.Warn("%s:%d: a communicator has several candidates; one whose calls overlap most in time is used "+
+			"(%s in all). Its members may be wrong; then times are wrong, or the simulation does not end. Record a "+
+			"grid with sides of different lengths, or call a different collective first on each communicator",
 			guessed.file, guessed.line, times(guessed.count))
 	}
 	if strided.count > 0 {
@@ -251,11 +253,6 @@ func (f *finding) merge(file string, g *finding) {
 func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 	unshifted := make([]dag.Time, len(ranks))
 	corrected, ok := shifts(ranks, true, warn)
-	if !ok {
-		for i, r := range ranks {
-			corrected[i] = -r.first
-		}
-	}
 	shift(ranks, unshifted, corrected)
 	if !ok || !slices.ContainsFunc(ranks, func(r *rankReader) bool { return r.began && r.shift != 0 }) {
 		return
@@ -278,8 +275,8 @@ func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 		"%v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
 }
 
-// shifts returns the times to add to the measured times of each rank, with or without the clock differences. It returns
-// false if clocks are too far apart, with a warning unless warn is nil.
+// shifts returns the times to add to the measured times of each rank, with or without the clock differences. If clocks
+// are too far apart, each rank begins at 0, and ok is false, with a warning unless warn is nil.
 func shifts(ranks []*rankReader, corrected bool, warn func(string, ...any)) (all []dag.Time, ok bool) {
 	var zero *rankReader // its first time is the reference
 	for _, r := range ranks {
@@ -310,6 +307,9 @@ func shifts(ranks []*rankReader, corrected bool, warn func(string, ...any)) (all
 				warn("%s: its clock differs by %d s from that of %s; the measured times of each rank begin at 0",
 					r.file,
 					us/1_000_000, zero.file)
+			}
+			for i, r := range ranks {
+				all[i] = -r.first
 			}
 			return all, false
 		}
