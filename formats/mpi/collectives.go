@@ -91,6 +91,7 @@ func (p *participation) setSizes(op *dag.Op) {
 		op.RecvBytes = p.all(op.Bytes)
 	case dag.Allgatherv:
 		op.RecvBytes, op.Bytes = p.blocks(0, size[1])
+		p.element(op, size[1])
 	case dag.Alltoall:
 		op.Bytes = p.all(p.block(n[1], size[1]))
 		op.RecvBytes = op.Bytes
@@ -109,6 +110,15 @@ func (p *participation) setSizes(op *dag.Op) {
 			op.RecvBytes = p.block(n[0], size[0])
 			op.Bytes = p.all(op.RecvBytes)
 		}
+		p.element(op, size[0])
+	}
+}
+
+// element keeps the size of an element other than the 8 bytes that readers of the trace assume. MPI libraries choose
+// the algorithm of an allgatherv or a reduce-scatter by the number of elements.
+func (p *participation) element(op *dag.Op, size int64) {
+	if p.err == nil && size > 0 && size != 8 {
+		op.Attrs = attr.WithElement(op.Attrs, size)
 	}
 }
 

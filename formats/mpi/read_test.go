@@ -301,11 +301,11 @@ func TestCalls(t *testing.T) {
 9 coll scatter 16/8 root 0 after 8 @0s-0s
 10 coll scatter 0/8 root 1 after 9 @0s-0s
 11 coll scatterv 32/12 root 0 after 10 @0s-0s
-12 coll allgatherv 12/32 after 11 @0s-0s
+12 coll allgatherv 12/32 {"element":4} after 11 @0s-0s
 13 coll alltoall 16/16 after 12 @0s-0s
 14 coll alltoallv 8/32 after 13 @0s-0s
-15 coll reducescatter 32/12 after 14 @0s-0s
-16 coll reducescatter 24/12 after 15 @0s-0s
+15 coll reducescatter 32/12 {"element":4} after 14 @0s-0s
+16 coll reducescatter 24/12 {"element":4} after 15 @0s-0s
 `},
 		"collectives in place": {
 			begin + "MPI_Allgather:100:18446744073709551394:0:0,0,0:9:2:1,4,4:0,0,2:100\n" +
@@ -317,7 +317,7 @@ func TestCalls(t *testing.T) {
 				"MPI_Alltoall:100:140737488355328:0:0,0,0:9:2:1,4,4:0,0,2:100\n" +
 				"MPI_Alltoallv:100:18446744073709551394:76:7,7:77:0,1:0,0,0:9:78:4,4:79:0,4:1,4,4:0,0,2:100\n",
 			`0 coll allgather 8/16 @0s-0s
-1 coll allgatherv 12/32 after 0 @0s-0s
+1 coll allgatherv 12/32 {"element":4} after 0 @0s-0s
 2 coll gather 8/16 root 0 after 1 @0s-0s
 3 coll gatherv 12/32 root 0 after 2 @0s-0s
 4 coll scatter 16/8 root 0 after 3 @0s-0s

@@ -30,6 +30,10 @@ func (in *instances) describe(m *member) error {
 		inst.root = int32(root)
 	}
 	inst.bytes, _ = agreed(m.r, m.op)
+	if in.elements[kind] {
+		element, _ := attr.ParseElement(m.r.Attrs.At(m.op))
+		inst.element = uint32(min(element, math.MaxUint32))
+	}
 	m.comm.instances[m.k] = inst
 	return nil
 }
@@ -237,8 +241,10 @@ func (in *instances) sumTables() error {
 				continue
 			}
 			sum, most := int64(0), int64(0)
-			table := c.table(inst)
+			table := c.table(inst) // of members at 1 and above
+			inst.uneven = inst.counted != 0
 			for i, size := range table {
+				inst.uneven = inst.uneven || i > 1 && size != table[1]-table[0]
 				sum += size
 				most = max(most, size)
 				table[i] = sum

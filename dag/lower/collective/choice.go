@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -25,9 +26,21 @@ type Choice struct {
 // rule selects an algorithm for the instances of a collective that meet its conditions.
 type rule struct {
 	selection
-	size, block, ranks bounds
-	power              condition // number of members is a power of two
+	size, block, elements, ranks bounds
+	power                        condition // number of members is a power of two
+	even                         condition // members have equal blocks
 }
+
+// traits are the properties of an instance to which the conditions of rules refer.
+type traits struct {
+	size    int64 // largest number of bytes that one member contributes or receives
+	members int
+	element int64 // bytes of one element; 0: unknown, defaultElement
+	uneven  bool  // blocks differ
+}
+
+// defaultElement is the size in bytes of an element of unknown datatype.
+const defaultElement = 8
 
 // bounds is an inclusive range.
 type bounds struct{ min, max int64 }
@@ -41,27 +54,32 @@ const (
 	no
 )
 
-// fits reports whether the rule applies to an instance. size is that of [Choice.find].
-func (r *rule) fits(size int64, members int) bool {
-	return r.size.contains(size) && r.ranks.contains(int64(members)) && r.block.contains(size/int64(members)) &&
-		(r.power == either || (r.power == yes) == (members&(members-1) == 0))
+// fits reports whether the rule applies to an instance.
+func (r *rule) fits(t *traits) bool {
+	return r.size.contains(t.size) && r.ranks.contains(int64(t.members)) &&
+		r.block.contains(t.size/int64(t.members)) &&
+		r.elements.contains(t.size/cmp.Or(t.element, defaultElement)) &&
+		r.power.fits(t.members&(t.members-1) == 0) && r.even.fits(!t.uneven)
+}
+
+func (c condition) fits(property bool) bool {
+	return c == either || (c == yes) == property
 }
 
 func (b bounds) contains(x int64) bool {
 	return b.min <= x && x <= b.max
 }
 
-// find returns the selection for an instance. size is the largest number of bytes that one member contributes or
-// receives.
-func (c *Choice) find(kind dag.Subkind, size int64, members int) *selection {
+// find returns the selection for an instance.
+func (c *Choice) find(kind dag.Subkind, t traits) *selection {
 	for ; c != nil; c = c.table {
 		for i := range c.rules[kind] {
-			if r := &c.rules[kind][i]; r.fits(size, members) {
+			if r := &c.rules[kind][i]; r.fits(&t) {
 				return &r.selection
 			}
 		}
 	}
-	return tables[0].choice.find(kind, size, members)
+	return tables[0].choice.find(kind, t)
 }
 
 // UsesNodes reports whether the choice has algorithms that depend on the nodes of the ranks ([dag.Meta].Nodes).
@@ -71,6 +89,16 @@ func (c *Choice) UsesNodes() bool {
 			if slices.ContainsFunc(rules, func(r rule) bool { return r.name == "hierarchical" }) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// countsElements reports whether the choice has rules for a collective that depend on its number of elements.
+func (c *Choice) countsElements(kind dag.Subkind) bool {
+	for ; c != nil; c = c.table {
+		if slices.ContainsFunc(c.rules[kind], func(r rule) bool { return r.elements != everything }) {
+			return true
 		}
 	}
 	return false
@@ -151,7 +179,7 @@ func parseChoice(text string) (Choice, error) {
 			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
 				strings.Join(Tables(), ", "), item)
 		}
-		r := rule{size: everything, block: everything, ranks: everything}
+		r := rule{size: everything, block: everything, elements: everything, ranks: everything}
 		if conditional {
 			if err := r.parseConditions(conditions); err != nil {
 				return Choice{}, err
@@ -296,11 +324,14 @@ func (r *rule) parseConditions(text string) error {
 			r.power = yes
 		case condition == "!pof2":
 			r.power = no
+		case condition == "even":
+			r.even = yes
+		case condition == "!even":
+			r.even = no
 		case strings.HasPrefix(condition, "ranks"):
-			err = r.ranks.parse(condition[len("ranks"):], "ranks>=8", func(number string) (int64, error) {
-				n, err := parseCount(number)
-				return int64(n), err
-			})
+			err = r.ranks.parse(condition[len("ranks"):], "ranks>=8", parseNumber)
+		case strings.HasPrefix(condition, "elements"):
+			err = r.elements.parse(condition[len("elements"):], "elements<=81920", parseNumber)
 		case strings.HasPrefix(condition, "block"):
 			err = r.block.parse(condition[len("block"):], "block>1KiB", parseSize)
 		default:
@@ -350,6 +381,11 @@ func parseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("expected a whole number of bytes up to %d: %w", int64(math.MaxInt64), err)
 	}
 	return bytes, nil
+}
+
+func parseNumber(text string) (int64, error) {
+	n, err := parseCount(text)
+	return int64(n), err
 }
 
 func parseCount(text string) (int, error) {

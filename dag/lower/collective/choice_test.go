@@ -19,7 +19,7 @@ func TestTablesAreComplete(t *testing.T) {
 			}
 			last := rules[len(rules)-1]
 			last.selection = selection{}
-			if last != (rule{size: everything, block: everything, ranks: everything}) {
+			if last != (rule{size: everything, block: everything, elements: everything, ranks: everything}) {
 				t.Errorf("%s: the last rule for %v has conditions", table.name, kind)
 			}
 		}
@@ -92,7 +92,7 @@ func TestTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.find(test.kind, test.size, test.members).name; got != test.want {
+		if got := c.find(test.kind, traits{size: test.size, members: test.members}).name; got != test.want {
 			t.Errorf("%s gives %s to %v of %d bytes on %d, expected %s", test.table, got, test.kind, test.size,
 				test.members, test.want)
 		}
@@ -139,6 +139,9 @@ func TestParseChoice(t *testing.T) {
 		{"allreduce=ring:!pof2,rabenseifner", dag.Allreduce, 1, "rabenseifner"},
 		{"alltoall=bruck:block<=8,linear", dag.Alltoall, 16*8 + 15, "bruck"},
 		{"alltoall=bruck:block<=8,linear", dag.Alltoall, 16 * 9, "linear"},
+		{"allgatherv=bruck:elements<=81920,ring", dag.Allgatherv, 8*81920 + 7, "bruck"}, // of unknown size: 8 bytes
+		{"allgatherv=bruck:elements<=81920,ring", dag.Allgatherv, 8 * 81921, "ring"},
+		{"scatterv=linear:!even,sequential", dag.Scatterv, 1, "sequential"},
 		{"mpich", dag.Allreduce, mib, "rabenseifner"},
 		{"mpich;allreduce=ring", dag.Allreduce, mib, "ring"},
 		{"mpich, allreduce=ring:<8", dag.Allreduce, mib, "rabenseifner"},
@@ -153,7 +156,7 @@ func TestParseChoice(t *testing.T) {
 			t.Errorf("%q: %v", test.text, err)
 			continue
 		}
-		if got := c.find(test.kind, test.size, 16).name; got != test.want {
+		if got := c.find(test.kind, traits{size: test.size, members: 16}).name; got != test.want {
 			t.Errorf("%q gives %s to %v of %d bytes, expected %s", test.text, got, test.kind, test.size, test.want)
 		}
 	}
@@ -181,7 +184,7 @@ func TestParameters(t *testing.T) {
 				t.Errorf("%q: %v", test.text, err)
 				continue
 			}
-			if u := c.find(dag.Bcast, 8, 2); u.k != test.k || u.segment != test.segment {
+			if u := c.find(dag.Bcast, traits{size: 8, members: 2}); u.k != test.k || u.segment != test.segment {
 				t.Errorf("%q: %d and segments of %d bytes, expected %d and %d", test.text, u.k, u.segment, test.k,
 					test.segment)
 			}
@@ -352,7 +355,7 @@ func FuzzParseChoice(f *testing.F) {
 			return
 		}
 		for _, kind := range allCollectives {
-			if a := c.find(kind, int64(len(text)), len(text)+1); a == nil || a.kind != kind {
+			if a := c.find(kind, traits{size: int64(len(text)), members: len(text) + 1}); a == nil || a.kind != kind {
 				t.Errorf("%q gives %v an algorithm of another collective", text, kind)
 			}
 		}

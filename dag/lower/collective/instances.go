@@ -20,6 +20,7 @@ type instances struct {
 	uneven   [dag.NumSubkinds]bool // those of which only uneven ones are lowered
 	comms    []*comm               // by communicator; nil for communicators without collectives
 	count    int64                 // instances of all communicators
+	elements [dag.NumSubkinds]bool // collectives whose algorithms depend on the number of elements
 	sized    atomic.Bool           // the trace has collectives to lower that may state sizes in their attributes
 	firstTag int64                 // tag of the first instance of the trace; later instances have lower tags
 }
@@ -40,10 +41,12 @@ type instance struct {
 	table int64 // index of its table in comm.tables; -1: none
 	// A member states its bytes by partner. Counts of both ends of a pair cancel out in balance.
 	counted uint32 // 1: so
+	element uint32 // bytes of one element; 0: unknown
 	balance uint64
 	root    int32 // position
 	op      int32 // op index at the member at position 0
 	kind    dag.Subkind
+	uneven  bool // members have different blocks
 	even    bool // remains in the trace although others of its kind are lowered
 }
 
@@ -87,6 +90,7 @@ func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
 	in := &instances{ctx: ctx, source: s, header: h, comms: make([]*comm, len(h.Comms))}
 	for _, kind := range allCollectives {
 		in.lowered[kind], in.uneven[kind] = selected.of(kind)
+		in.elements[kind] = choice.countsElements(kind)
 	}
 	found, err := in.countOps()
 	if err != nil || !found {
@@ -181,7 +185,8 @@ func (in *instances) census(rank int, r *dag.Rank, c *cursor) (n census, err err
 					rank, i, comm, len(in.comms))
 			}
 			c.take(comm)
-			if kind := r.Subkind.At(i); kind == dag.Alltoallv && in.lowered[kind] {
+			if kind := r.Subkind.At(i); kind.Of(dag.Coll) && in.lowered[kind] &&
+				(kind == dag.Alltoallv || in.elements[kind]) {
 				in.sized.Store(true)
 			}
 		case dag.Send, dag.Recv:
@@ -316,6 +321,13 @@ func (c *comm) largest(inst *instance) int64 {
 		return int64(c.size) * inst.bytes
 	}
 	return inst.bytes
+}
+
+// traits returns the properties of an instance that select its algorithm.
+func (c *comm) traits(inst *instance) traits {
+	return traits{
+		size: c.largest(inst), members: c.size, element: int64(inst.element), uneven: inst.uneven,
+	}
 }
 
 // participant returns the member's part in its instance.

@@ -222,8 +222,7 @@ func (l *lowering) plan(m *member) (plan, error) {
 	// the byte of a barrier's message is no data
 	l.schedule.reducing = l.choice.reduction.Num != 0 && l.participant.Kind != dag.Barrier
 	inst := &m.comm.instances[m.k]
-	if err := l.choice.find(inst.kind, m.comm.largest(inst), m.comm.size).plan(&l.participant,
-		&l.schedule); err != nil {
+	if err := l.choice.find(inst.kind, m.comm.traits(inst)).plan(&l.participant, &l.schedule); err != nil {
 		return plan{}, fmt.Errorf("rank %d, op %d: %w", m.rank, m.op, err)
 	}
 	p := plan{steps: len(l.schedule.Steps)}

@@ -159,7 +159,7 @@ func (p *Participant) elements(n int) func(first, last int) span {
 func (p *Participant) phase(kind dag.Subkind, root int, bytes int64, s *Schedule) {
 	part := *p
 	part.Kind, part.Bytes, part.Root, part.starts = kind, bytes, root, nil
-	chosen := p.choice.find(kind, bytes, p.Members)
+	chosen := p.choice.find(kind, traits{size: bytes, members: p.Members})
 	s.stage(samePosition, func() { s.err = chosen.plan(&part, s) })
 }
 

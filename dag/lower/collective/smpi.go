@@ -1,14 +1,15 @@
 package collective
 
 // smpiMPICH models SMPI's collectives with the option smpi/coll-selector:mpich (SimGrid 3.32,
-// src/smpi/colls/smpi_mpich_selector.cpp) for one rank per host, commutative operations and elements of 8 bytes.
+// src/smpi/colls/smpi_mpich_selector.cpp) for one rank per host and commutative operations. Allgatherv and
+// reduce-scatter count elements, as the selector does; other decisions assume elements of 8 bytes.
 // docs/reference/lowering.md lists how it differs from MPICH.
 const smpiMPICH = "barrier=dissemination;bcast=relaybinomial;reduce=binomial:<2KiB,binomial:block<8," +
 	"rabenseifnernear;allreduce=recdoubling;gather=binomial;gatherv=nonblocking;" +
 	"scatter=binomialascending;scatterv=nonblocking;allgather=recdoubling:<512KiB&pof2,bruck:<=80KiB,shift;" +
-	"allgatherv=recdoubling:<512KiB&pof2,bruck:<=80KiB,ring;alltoall=bruck:block<256&ranks>=8,scattered:block<32KiB," +
-	"shift;alltoallv=scattered;reducescatter=recdoubling:<=4MiB,pairwise;scan=ordered;" +
-	"exscan=ordered"
+	"allgatherv=recdoubling:elements<524288&pof2,bruck:elements<=81920,ring;" +
+	"alltoall=bruck:block<256&ranks>=8,scattered:block<32KiB,shift;alltoallv=scattered;" +
+	"reducescatter=recdoubling:elements<=524288,pairwise;scan=ordered;exscan=ordered"
 
 // smpiOMPI models SMPI's collectives with the option smpi/coll-selector:ompi (SimGrid 3.32,
 // src/smpi/colls/smpi_openmpi_selector.cpp) for one rank per host, commutative operations and elements of 8 bytes.
@@ -107,6 +108,8 @@ const smpiAlltoall = "alltoall=pairwise:ranks<3&block<2,linearreverse:ranks<3&bl
 
 // smpiDefault models SMPI's collectives without the option smpi/coll-selector (SimGrid 3.32,
 // src/smpi/colls/smpi_default_selector.cpp) for commutative operations on basic types.
+// It has smpiMPICH's algorithms for reduce-scatters with different blocks.
 const smpiDefault = "barrier=fan;bcast=binomial;reduce=nonblocking;allreduce=reducethenbcast;gather=nonblocking;" +
 	"gatherv=nonblocking;scatter=nonblocking;scatterv=nonblocking;allgather=ordered;allgatherv=ordered;" +
-	"alltoallv=ordered;reducescatter=linear;scan=ordered;exscan=ordered;" + smpiAlltoall
+	"alltoallv=ordered;reducescatter=linear:even,recdoubling:elements<=524288,pairwise;scan=ordered;" +
+	"exscan=ordered;" + smpiAlltoall
