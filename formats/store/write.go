@@ -14,13 +14,16 @@ import (
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
-// A row group has groupRanks ranks of mean length, but at least minGroupRows and at most maxGroupRows rows. More
-// rows compress better, because compression restarts with each row group; fewer rows take less memory, and let a reader
-// of a single rank read less. With maxGroupRows, conversions of texts with long ranks take 64 MiB.
+// A row group has groupRanks ranks of mean length, but at least minGroupRows and at most usualGroupRows rows; of longer
+// ranks, it has fewRanks, but at most maxGroupRows rows. More ranks compress better, because compression restarts with
+// each row group and ranks resemble each other; fewer rows take less memory, and let a reader of a single rank read
+// less. With usualGroupRows, conversions of texts take 64 MiB.
 const (
-	groupRanks   = 32
-	minGroupRows = 1 << 18
-	maxGroupRows = 3 << 17
+	groupRanks     = 32
+	fewRanks       = 8
+	minGroupRows   = 1 << 18
+	usualGroupRows = 3 << 17
+	maxGroupRows   = 1 << 20
 	// maxGroupEdges ends a row group early if ops have many dependencies.
 	maxGroupEdges = 1 << 24
 )
@@ -91,7 +94,8 @@ func inMemory(ranks []*dag.Rank) iter.Seq2[packedRank, error] {
 func divide(ops int64, ranks int, all iter.Seq2[packedRank, error]) iter.Seq2[[]segment, error] {
 	rows := int64(minGroupRows)
 	if ranks > 0 {
-		rows = min(max(groupRanks*ops/int64(ranks), minGroupRows), maxGroupRows)
+		rows = min(max(groupRanks*ops/int64(ranks), minGroupRows), usualGroupRows)
+		rows = max(rows, min(fewRanks*ops/int64(ranks), maxGroupRows))
 	}
 	return func(yield func([]segment, error) bool) {
 		var group []segment
