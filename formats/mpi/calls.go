@@ -37,6 +37,7 @@ const (
 	commSplit // creates a communicator
 	commDup
 	commFree
+	probe    // waits for a message that another call receives
 	nextStep // MPI_Pcontrol
 )
 
@@ -75,6 +76,7 @@ func makeCalls() map[string]*call {
 		"MPI_Abort":       {do: abort},
 		"MPI_Pcontrol":    {do: nextStep},
 
+		"MPI_Probe":            {do: probe, fields: "nnc"},
 		"MPI_Recv":             {do: receive, fields: "xntnnc"},
 		"MPI_Irecv":            {do: receive, fields: "xntnncq", later: true},
 		"MPI_Recv_init":        {do: receiveLater, fields: "xntnncq"},
@@ -153,9 +155,9 @@ func capital(name string) string {
 }
 
 // local are the functions, without MPI_, whose time counts as computation: other ranks do not depend on them.
-// Probes are among them, because another call receives the message.
+// Iprobe is among them, because another call receives the message.
 var local = []string{
-	"Probe", "Iprobe", "Mprobe", "Improbe", "Get_count", "Get_elements", "Request_get_status", "Test_cancelled",
+	"Iprobe", "Mprobe", "Improbe", "Get_count", "Get_elements", "Request_get_status", "Test_cancelled",
 	"Status_set_cancelled", "Status_set_elements", "Reduce_local", "Op_commutative",
 	"Buffer_attach", "Buffer_detach",
 	"Comm_set_info", "Comm_get_info", "Comm_compare", "Comm_group", "Comm_remote_group",

@@ -53,6 +53,7 @@ type rankReader struct {
 	dag dag.Rank // set after reading the file
 
 	requests
+	probes
 	communicators
 	problems problems
 }
@@ -99,8 +100,12 @@ func (r *rankReader) anyLine(line []byte) error {
 }
 
 // comment reads the clock difference at the start, which the tracer measured, and notes that it measured again at the
-// end.
+// end. It also reads the name of the system if that is SMPI.
 func (r *rankReader) comment(line []byte) error {
+	if bytes.HasPrefix(line, []byte("# uname: SMPI")) {
+		r.library = smpi
+		return nil
+	}
 	if bytes.HasPrefix(line, []byte("# Finalize clockdiff")) {
 		r.closing = true
 		return nil
@@ -146,7 +151,12 @@ func (r *rankReader) callLine(line []byte) error {
 	}
 	switch c.do {
 	case nothing:
-		r.localCall(line, c, colon)
+		r.localCall(line, colon)
+		return nil
+	case probe:
+		if !r.probe(line, c, colon) {
+			r.localCall(line, colon)
+		}
 		return nil
 	case nextStep:
 		if r.steps < math.MaxInt32 {
@@ -182,10 +192,10 @@ func (r *rankReader) callLine(line []byte) error {
 }
 
 // localCall reads the times of a call that becomes no op. Its other fields may have any form.
-func (r *rankReader) localCall(line []byte, c *call, colon int) {
+func (r *rankReader) localCall(line []byte, colon int) {
 	var f fields
 	s := parser{b: line, p: colon}
-	if s.parse(c, &f); s.expected == "" {
+	if s.parse(&call{}, &f); s.expected == "" {
 		r.addCall(&f)
 	}
 }
@@ -352,6 +362,9 @@ func (r *rankReader) compute(until, calls dag.Time) {
 func (r *rankReader) add(op *dag.Op, at span) int {
 	op.Timed, op.MeasuredStart, op.MeasuredEnd = true, at.start, at.end
 	i := r.b.Add(*op)
+	if op.Kind == dag.Recv && len(r.open) > 0 {
+		r.received(op)
+	}
 	for _, on := range r.after.ends {
 		r.b.Requires(i, on)
 	}
@@ -457,7 +470,9 @@ func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, peer, tag int64) (op dag.Op, none bool,
 	err error) {
 	switch {
-	case kind == dag.Recv && (peer == r.anySource() || peer == smpiAnySource):
+	case kind == dag.Recv && peer == smpiAnySource:
+		peer, r.library = dag.AnySource, smpi
+	case kind == dag.Recv && peer == r.anySource():
 		peer = dag.AnySource
 	case peer == -1 || peer == -2 || peer == smpiProcNull:
 		return op, true, nil
@@ -466,7 +481,7 @@ func (r *rankReader) message(f *fields, comm int32, kind dag.Kind, count, size, 
 			f.comm.size-1), strconv.FormatInt(peer, 10))
 	}
 	if kind == dag.Recv && tag == smpiAnyTag {
-		tag = dag.AnyTag
+		tag, r.library = dag.AnyTag, smpi
 	}
 	if tag < 0 && (kind == dag.Send || tag != dag.AnyTag) {
 		return op, false, r.fail(inValue, "a tag", strconv.FormatInt(tag, 10))
@@ -481,6 +496,7 @@ const (
 	smpiProcNull  = -666
 	smpiAnyTag    = -444
 	smpiInPlace   = -222
+	smpiPoll      = 100 * dag.Microsecond // option smpi/iprobe: a probe takes that long before it looks for a message
 )
 
 // library is an implementation of MPI, as far as it affects the meaning of a trace.
@@ -489,7 +505,8 @@ type library uint8
 const (
 	unknownLibrary library = iota // before the first communicator
 	mpich                         // or a derivative
-	otherLibrary                  // Open MPI and others
+	smpi
+	otherLibrary // Open MPI and others
 )
 
 // libraryOf returns the library with such communicator handles. MPICH's handles are 32-bit words: the top two bits

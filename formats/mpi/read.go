@@ -105,6 +105,7 @@ func (r *rankReader) build(computed bool) error {
 	for _, i := range r.undone {
 		r.drop(int(i))
 	}
+	r.keepLone()
 	r.b = dag.RankBuilder{}
 	return nil
 }

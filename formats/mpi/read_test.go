@@ -220,6 +220,35 @@ func TestCalls(t *testing.T) {
 			begin + "MPI_Sendrecv_replace:100:9:3:1,4,4:1:5:0:6:0,0,2:0:120\n", `0 send 12 to 1 tag 5 @0s-20us
 1 recv 12 from 0 tag 6 @0s-20us
 `},
+		"probes": {
+			begin + "MPI_Probe:110:-1:7:0,0,2:0:130\nMPI_Get_count:130:9:1,4,4:9:131\n" +
+				"MPI_Recv:131:9:1:1,4,4:1:7:0,0,2:0:133\nMPI_Probe:133:1:-1:0,0,2:0:140\nMPI_Probe:140:1:8:0,0,2:0:142\n" +
+				"MPI_Barrier:142:0,0,2:143\nMPI_Irecv:143:9:1:1,4,4:1:8:0,0,2:800:144\nMPI_Wait:144:800:0:145\n",
+			`0 calc 10us @0s-10us
+1 calc 0s after 0 @10us-30us
+2 calc 1us {"mpi":{"calls_ps":1000000}} after 1 @30us-31us
+3 recv 4 from 1 tag 7 after 2 @31us-33us
+4 calc 0s after 3 @33us-40us
+5 calc 0s after 4 @40us-42us
+6 coll barrier 0 after 5 @42us-43us
+7 recv 4 from 1 tag 8 after 6 @43us-44us
+8 calc 0s after 7 with 7 @44us-45us
+`},
+		"probes of SMPI": {
+			"# uname: SMPI (SimGrid 3.32)\n" + begin + "MPI_Probe:100:1:7:0,0,2:0:400\n" +
+				"MPI_Recv:400:9:1:1,4,4:1:7:0,0,2:0:401\n",
+			`0 calc 100us {"mpi":{"calls_ps":100000000}} @0s-300us
+1 recv 4 from 1 tag 7 after 0 @300us-301us
+`},
+		"probes without a receive": {
+			begin + "MPI_Probe:110:1:7:0,0,2:0:130\nMPI_Recv:130:9:1:1,4,4:1:8:0,0,2:0:133\nMPI_Probe:133:-2:7:0,0,2:0:134\n" +
+				"MPI_Recv:134:9:1:1,4,4:0:7:0,0,2:0:135\nMPI_Probe:0:1\n",
+			`0 calc 10us @0s-10us
+1 calc 20us {"mpi":{"calls_ps":20000000}} after 0 @10us-30us
+2 recv 4 from 1 tag 8 after 1 @30us-33us
+3 calc 1us {"mpi":{"calls_ps":1000000}} after 2 @33us-34us
+4 recv 4 from 0 tag 7 after 3 @34us-35us
+`},
 		"a request that a test completes": {
 			begin + "MPI_Irecv:100:9:1:1,4,4:1:5:0,0,2:800:101\nMPI_Test:111:800:0:0:112\nMPI_Test:121:800:0:0:122\n" +
 				"MPI_Barrier:132:0,0,2:133\nMPI_Test:133:800:0:0:134\n" + end, `0 recv 4 from 1 tag 5 @0s-1us
