@@ -150,7 +150,7 @@ func TestIdealUsage(t *testing.T) {
 	}{
 		{[]string{"--backend", "ideal", "--L", "5us"}, "--L is for the loggops backend, not for ideal"},
 		{[]string{"--backend", "ideal", "--model", "strict"}, "--model is for the loggops backend"},
-		{[]string{"--backend", "ideal", "--params", "ai"}, "--params is for the loggops and flow backends"},
+		{[]string{"--backend", "ideal", "--params", "ai"}, "--params is for the loggops, analytical, packet and flow backends"},
 		{[]string{"--backend", "ideal", "--noise-trace", "x"}, "--noise-trace is for the loggops backend"},
 		{[]string{"--backend", "ideal", "--timeline", "x.viz"}, "expected a name that ends with .json or .json.gz or .pftrace"},
 		{[]string{"--backend", "ideal", "--sweep", "L=1,2"}, "point 1 (L=1): --L is for the loggops backend, not for ideal"},
