@@ -145,7 +145,7 @@ func (r *rankReader) callLine(line []byte) error {
 				strconv.Quote(excerpt(line)))
 		}
 		if c = lookUp(name); c == nil {
-			r.problems.add(r.line, inCall, excerpt(name)+", an unknown function")
+			r.problems.add(r.line, inCall, unsupported(name))
 			return nil
 		}
 	}
@@ -189,6 +189,15 @@ func (r *rankReader) callLine(line []byte) error {
 		r.addCall(f)
 	}
 	return nil
+}
+
+// unsupported describes a function that is not in calls.
+func unsupported(name []byte) string {
+	text := excerpt(name)
+	if strings.HasSuffix(strings.TrimRight(strings.ToLower(text), "_"), "alltoallw") {
+		return text + ", whose trace does not have the sizes of its datatypes"
+	}
+	return text + ", an unknown function"
 }
 
 // localCall reads the times of a call that becomes no op. Its other fields may have any form.

@@ -526,6 +526,11 @@ func TestErrors(t *testing.T) {
 			"3: " + leftOut + `MPI_Put, an unknown function (2 times), MPI_Win_fence, an unknown function (once), ` +
 				`calls after MPI_Finalize (once)`,
 		},
+		{
+			"MPI_Alltoallw:1:9:76:1:77:0:78:9:9:76:1:77:0:78:9:0,0,2:2\nmpi_ialltoallw_:2:9:3\n", "1: " + leftOut +
+				"MPI_Alltoallw, whose trace does not have the sizes of its datatypes (once), " +
+				"mpi_ialltoallw_, whose trace does not have the sizes of its datatypes (once)",
+		},
 		{"MPI_Start:1:800:2\n", "1: " + leftOut + `starts of requests that were not prepared (once)`},
 		{
 			"MPI_Send:1:0x9:2:1275069445:1:7:0:2\nMPI_Wait:2:738197504:0:3\n",
