@@ -124,7 +124,7 @@ func alltoallScattered(p *Participant, s *Schedule) {
 func alltoallOrdered(p *Participant, s *Schedule) {
 	for from := range p.Members {
 		if from != p.Me {
-			s.recv(from, p.share(from, p.Me))
+			s.expect(from, p.share(from, p.Me))
 		}
 	}
 	for to := range p.Members {
@@ -142,7 +142,7 @@ func alltoallLinearreverse(p *Participant, s *Schedule) {
 	n := p.Members
 	for k := 1; k < n; k++ {
 		from := (p.Me + k) % n
-		s.recv(from, p.share(from, p.Me))
+		s.expect(from, p.share(from, p.Me))
 	}
 	for k := 1; k < n; k++ {
 		to := (p.Me - k + n) % n

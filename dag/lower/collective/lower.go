@@ -200,7 +200,7 @@ func resize(s []int32, n int) []int32 {
 type plan struct {
 	fork, join            bool
 	steps, entries, exits int
-	posted                int // non-blocking sends, whose start the marker after the messages waits for
+	posted                int // non-blocking messages, whose start the marker after the messages waits for
 }
 
 func (p *plan) ops() int {

@@ -1072,3 +1072,40 @@ func TestHostile(t *testing.T) {
 		t.Errorf("only %d traces were accepted: the test does not try much", accepted)
 	}
 }
+
+// TestPosted checks that the op after the messages waits for the start of every receive and send of the algorithms that
+// post all of them at once, and that no other op waits for a receive: protocols charge a receive in the wait for it.
+func TestPosted(t *testing.T) {
+	for _, test := range []struct{ choice, algorithm string }{
+		{"alltoall", "linearreverse"}, {"alltoall", "ordered"}, {"alltoallv", "linearreverse"}, {"alltoallv", "ordered"},
+		{"allgather", "ordered"}, {"allgatherv", "ordered"}, {"scan", "ordered"}, {"exscan", "ordered"},
+	} {
+		kind, _ := parseCollective(test.choice)
+		trace := mustLower(t, oneCollective(kind, 5, []int32{0, 1, 2, 3, 4}, 0, 8), test.choice+"="+test.algorithm)
+		for rank := range trace.Ranks {
+			r := trace.Ranks[rank]
+			waiters, starts, messages := make([]int, r.Len()), make([]int, r.Len()), 0
+			for i := range r.Len() {
+				for _, off := range r.Deps.Of(i) {
+					waiters[i-int(off)]++
+				}
+				for _, off := range r.StartDeps.Of(i) {
+					starts[i-int(off)]++
+				}
+			}
+			for i, kind := range r.Kind {
+				if kind == dag.Calc {
+					continue
+				}
+				messages++
+				if waiters[i] != 1 || starts[i] != 1 {
+					t.Errorf("%s by %s: rank %d, %v %d: %d ops wait for its end and %d for its start, expected one",
+						test.choice, test.algorithm, rank, kind, i, waiters[i], starts[i])
+				}
+			}
+			if messages == 0 {
+				t.Errorf("%s by %s: no messages of rank %d", test.choice, test.algorithm, rank)
+			}
+		}
+	}
+}

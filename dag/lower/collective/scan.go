@@ -55,7 +55,9 @@ func scanLinear(p *Participant, s *Schedule) {
 func scanOrdered(p *Participant, s *Schedule) {
 	reductions := firstPrefix(p)
 	for from := range p.Me {
+		received := len(s.Steps)
 		s.combinePrefix(from, p.whole(), reductions)
+		s.Steps[received].NonBlocking = true
 		reductions = 1
 	}
 	for to := p.Me + 1; to < p.Members; to++ {

@@ -29,7 +29,7 @@ type Schedule struct {
 type Step struct {
 	Kind    dag.Kind
 	Awaited bool // a later step waits for this one; the others are the last steps of the schedule
-	// the member may go on after the start of the send; matters only to protocols with other costs of such sends
+	// the member may go on after the start of the message; matters only to protocols with other costs of such messages
 	NonBlocking bool
 	Lane        uint8  // 0..lanes-1; messages of different lanes never match
 	Peer        int32  // position of the partner
@@ -108,6 +108,13 @@ func (s *Schedule) Send(to int, bytes int64, after ...int32) int32 {
 // post appends a non-blocking send of the data x.
 func (s *Schedule) post(to int, x span, after ...int32) int32 {
 	i := s.add(dag.Send, to, x, overwrite, after)
+	s.Steps[i].NonBlocking = true
+	return i
+}
+
+// expect appends a non-blocking receive of the data x, which replaces the member's own.
+func (s *Schedule) expect(from int, x span, after ...int32) int32 {
+	i := s.add(dag.Recv, from, x, overwrite, after)
 	s.Steps[i].NonBlocking = true
 	return i
 }
