@@ -5,9 +5,7 @@ package sim
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sync"
 
@@ -16,9 +14,8 @@ import (
 
 // chunkFile is a temporary file of compiled ops in chunks, each compressed by itself.
 type chunkFile struct {
-	file   *os.File
-	linked bool // it still has a name
-	bits   uint // log2 of the number of ops of a chunk
+	file *Scratch
+	bits uint // log2 of the number of ops of a chunk
 
 	// By chunk: its position. Each rank has an element more, the end of its last chunk; see chunk.
 	at []int64
@@ -29,27 +26,11 @@ type chunkFile struct {
 
 // newChunkFile returns an empty file for the given number of elements of at.
 func newChunkFile(bits uint, chunks int64) (*chunkFile, error) {
-	file, err := os.CreateTemp("", "tracedag-replay-*")
+	file, err := NewScratch("tracedag-replay-*", "of a replay that exceeds the limit of memory")
 	if err != nil {
-		return nil, inChunkFile(err)
+		return nil, err
 	}
-	// Without a name, no file remains in any case, if the system supports that.
-	return &chunkFile{file: file, linked: os.Remove(file.Name()) != nil, bits: bits, at: make([]int64, chunks)}, nil
-}
-
-// inChunkFile adds to an error that it is about the file.
-func inChunkFile(err error) error {
-	return fmt.Errorf("temporary file of a replay that exceeds the limit of memory (set TMPDIR to a folder with more "+
-		"space, or a higher --max-memory): %w", err)
-}
-
-func (f *chunkFile) close() error {
-	err := f.file.Close()
-	if f.linked {
-		f.linked = false
-		return errors.Join(err, os.Remove(f.file.Name()))
-	}
-	return err
+	return &chunkFile{file: file, bits: bits, at: make([]int64, chunks)}, nil
 }
 
 // chunk returns the first chunk of a rank. A rank of n ops from number s on has at most (s+n)>>bits - s>>bits + 1
@@ -115,7 +96,7 @@ func (w *chunkWriter) write(c *rankCompiler, start uint32) error {
 	}
 	at[chunks] = position + int64(len(w.packed))
 	if _, err := w.f.file.WriteAt(w.packed, position); err != nil {
-		return inChunkFile(err)
+		return w.f.file.Fail(err)
 	}
 	return nil
 }
@@ -227,15 +208,15 @@ func (r *chunkReader) read(into *loaded, rank, chunk, first uint32) error {
 	from, to := r.f.at[chunk], r.f.at[chunk+1]
 	r.packed = slices.Grow(r.packed[:0], int(to-from))[:to-from]
 	if _, err := r.f.file.ReadAt(r.packed, from); err != nil {
-		return inChunkFile(err)
+		return r.f.file.Fail(err)
 	}
 	raw, err := s2.Decode(r.raw[:cap(r.raw)], r.packed)
 	if err != nil {
-		return inChunkFile(err)
+		return r.f.file.Fail(err)
 	}
 	r.raw = raw
 	if !into.decode(raw, rank, first) {
-		return inChunkFile(errChunk)
+		return r.f.file.Fail(errChunk)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func (p *Program) Close() error {
 	if p.windows == nil {
 		return nil
 	}
-	return p.windows.file.close()
+	return p.windows.file.file.Close()
 }
 
 // Hold keeps op i in memory until an additional call of [Program.Drop]. Without windows, it does nothing.

@@ -109,7 +109,7 @@ func TestWindowsLeaveNoFile(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	trace := varied(rand.New(rand.NewPCG(4, 4)), 3, 1000)
 	p := windowed(t, trace, trace.Ops()*windowedFrom-1)
-	if files, _ := os.ReadDir(dir); len(files) > 0 && !p.windows.file.linked {
+	if files, _ := os.ReadDir(dir); len(files) > 0 && !p.windows.file.file.linked {
 		t.Errorf("files remain: %v", files)
 	}
 	if err := p.Close(); err != nil {

@@ -91,7 +91,7 @@ func (r *reported) Run(o sim.RunOptions) (*sim.Result, error) {
 		times.report(o.Timeline)
 	}
 	if result.Path = times.CriticalPath().report(); times.history != nil {
-		err = errors.Join(times.history.err, times.history.close())
+		err = errors.Join(times.history.err, times.history.file.Close())
 	}
 	if err != nil {
 		return nil, err

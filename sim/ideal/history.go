@@ -2,9 +2,6 @@ package ideal
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"os"
 	"slices"
 
 	"github.com/klauspost/compress/s2"
@@ -14,8 +11,7 @@ import (
 
 // history keeps the final state of the ops that have left memory, in a temporary file, for the critical path.
 type history struct {
-	file   *os.File
-	linked bool    // it still has a name
+	file   *sim.Scratch
 	at     []int64 // by chunk: its position; 0: none, since the file begins with a byte of its own
 	size   []int32 // by chunk: its bytes
 	end    int64
@@ -41,28 +37,11 @@ const noChunk = 1<<32 - 1
 const historyBuffer = 1 << 20
 
 func newHistory(chunks int) (*history, error) {
-	file, err := os.CreateTemp("", "tracedag-causes-*")
+	file, err := sim.NewScratch("tracedag-causes-*", "for the critical path")
 	if err != nil {
-		return nil, inHistory(err)
+		return nil, err
 	}
-	// Without a name, no file remains in any case, if the system supports that.
-	return &history{file: file, linked: os.Remove(file.Name()) != nil, end: 1, at: make([]int64, chunks),
-		size: make([]int32, chunks), chunk: noChunk}, nil
-}
-
-// inHistory adds to an error that it is about the file.
-func inHistory(err error) error {
-	return fmt.Errorf("temporary file for the critical path (set TMPDIR to a folder with more space, or a higher "+
-		"--max-memory): %w", err)
-}
-
-func (h *history) close() error {
-	err := h.file.Close()
-	if h.linked {
-		h.linked = false
-		return errors.Join(err, os.Remove(h.file.Name()))
-	}
-	return err
+	return &history{file: file, end: 1, at: make([]int64, chunks), size: make([]int32, chunks), chunk: noChunk}, nil
 }
 
 // add stores the states of a chunk, whose ops are at the positions from first on.
@@ -96,7 +75,7 @@ func (h *history) add(r *run, chunk, first uint32, n int) {
 // write writes the buffer.
 func (h *history) write() {
 	if _, err := h.file.WriteAt(h.buffer, h.end); err != nil && h.err == nil {
-		h.err = inHistory(err)
+		h.err = h.file.Fail(err)
 	}
 	h.end += int64(len(h.buffer))
 	h.buffer = h.buffer[:0]
@@ -130,7 +109,7 @@ func (h *history) load(p *sim.Program, chunk, first uint32) {
 	}
 	if err != nil {
 		if h.err == nil {
-			h.err = inHistory(err)
+			h.err = h.file.Fail(err)
 		}
 		return
 	}
