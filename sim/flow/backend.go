@@ -455,7 +455,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	started := time.Now()
 	c := &coupling{
 		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program, ctx: o.Context,
-		gap: uint64(b.gap), nics: max(1, r.program.NICs),
+		gap: uint64(b.gap), nics: max(1, r.program.NICs), listed: b.maxFlows, window: b.window,
 	}
 	if b.smpi.on() {
 		c.smpi, c.mode, c.calls = &b.smpi, r.modes.of(r.program), sendCalls(r.program)
@@ -483,6 +483,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		}
 		c.paths, c.fluid, c.load = s, newFluid(s.links), s.load
 	}
+	defer func() { c.history.close() }()
 	c.carried = make([]float64, len(c.fluid.links))
 	if c.changes = changes(b.failures); len(c.changes) > 0 {
 		c.fails, c.rates = true, make([]float64, len(c.fluid.links))
@@ -493,9 +494,11 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	if b.sample > 0 && samples != nil {
 		c.sampler = newSampler(samples, uint64(b.sample), c)
 	}
-	if !r.program.Windowed() {
-		c.records = make([]record, 0, r.program.NumOps()/2) // each message has two ops
+	messages := r.program.NumOps() / 2 // each has two ops
+	if r.program.Windowed() {
+		messages = min(messages, b.maxFlows, roomForRecords(o.Context))
 	}
+	c.records = make([]record, 0, messages)
 	if b.balance == balanceSpray && b.entropy == 0 || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
 	}
@@ -541,7 +544,8 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 		result.Path = e.Path()
 	}
 	result.Finished(started)
-	return result, newResults(c, r.labels, b.window), nil
+	more, err := newResults(c, r.labels, o.Figures)
+	return result, more, err
 }
 
 // values returns the parameters for results.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
@@ -31,7 +32,11 @@ type coupling struct {
 	ctx        context.Context
 
 	handed  []uint32 // messages that become flows at the present time
-	records []record // by number of the flow - 1
+	flows   int
+	records []record // by number of the flow - 1; with a history, of flows under way
+	listed  int      // number of flows from which a replay in windows has a history
+	history *history // nil: records has all flows
+	window  measure.Window
 	active  []running
 	ended   []uint32
 	carried []float64 // by link: bytes, with acknowledgements
@@ -82,6 +87,7 @@ type running struct {
 	used    []uint32 // ports, with the policy least
 	left    float64  // bytes since its path last changed
 	running bool
+	number  uint32 // of the flow, from 1
 }
 
 // Events of the coupling in the engine's queues.
@@ -304,6 +310,10 @@ func (c *coupling) end(a *sim.Actor, f uint32, at uint64) {
 	}
 	x.running = false
 	c.running--
+	if h := c.history; h != nil {
+		c.err = cmp.Or(c.err, h.end(x.number, r))
+		h.free = append(h.free, x.record)
+	}
 	op := &c.program.Ops[x.message]
 	a.Schedule(op.Rank, at, sendEnded, x.message)
 }
@@ -327,7 +337,7 @@ func (c *coupling) open(a *sim.Actor) {
 func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 	op := a.Op(m)
 	from, to := c.ends.Of(op, m)
-	number := uint32(len(c.records) + 1)
+	number := uint32(c.flows + 1)
 	route, err := c.route(from, to, number, nil)
 	if err != nil && c.fails {
 		c.waiting = append(c.waiting, waiting{m, handed})
@@ -343,13 +353,17 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 	if bytes > 0 {
 		r.alone = float64(bytes) / (route.alone * d.factor) * psPerSecond
 	}
-	c.records = append(c.records, r)
+	c.flows++
+	at, err := c.record(&r)
+	if err != nil {
+		return err
+	}
 	f := c.fluid.add(float64(now), float64(bytes), &d)
 	if int(f) == len(c.active) {
 		c.active = append(c.active, running{})
 	}
 	x := &c.active[f]
-	x.message, x.record, x.used, x.left, x.running = m, number-1, x.used[:0], float64(bytes), true
+	x.message, x.record, x.number, x.used, x.left, x.running = m, at, number, x.used[:0], float64(bytes), true
 	c.running++
 	if c.load != nil {
 		x.used = append(x.used, c.used...)
@@ -361,6 +375,27 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 		c.number[m] = number
 	}
 	return nil
+}
+
+// record keeps the record of a flow that starts, and returns its place in records.
+func (c *coupling) record(r *record) (at uint32, err error) {
+	if c.history == nil && len(c.records) == c.listed && c.program.Windowed() {
+		if c.history, err = newHistory(c); err != nil {
+			return 0, err
+		}
+	}
+	if h := c.history; h != nil {
+		if err := h.begin(r); err != nil {
+			return 0, err
+		}
+		if n := len(h.free); n > 0 {
+			at, h.free = h.free[n-1], h.free[:n-1]
+			c.records[at] = *r
+			return at, nil
+		}
+	}
+	c.records = append(c.records, *r)
+	return uint32(len(c.records) - 1), nil
 }
 
 // route returns the route of a flow, and sets c.used to its ports. The policy least keeps a path that works.

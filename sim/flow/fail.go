@@ -123,7 +123,7 @@ func (c *coupling) reroute(f uint32) {
 		r.source, r.target = c.ends.Of(&c.program.Ops[x.message], x.message)
 		keep = nil
 	}
-	route, err := c.route(r.source, r.target, x.record+1, keep)
+	route, err := c.route(r.source, r.target, x.number, keep)
 	if err != nil {
 		route = nil
 	}

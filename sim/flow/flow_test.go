@@ -433,9 +433,9 @@ func TestSelfExchange(t *testing.T) {
 			if err != nil || !result.Complete {
 				t.Fatal(err)
 			}
-			if free := end(result, 1) == 2*dag.Microsecond; free == any || dag.Time(result.Path.Length()) != end(result, 1) {
-				t.Errorf("%d bytes, any source %v: ends at %v, critical path of %v", bytes, any, end(result, 1),
-					dag.Time(result.Path.Length()))
+			at, length := end(result, 1), dag.Time(result.Path.Length())
+			if free := at == 2*dag.Microsecond; free == any || length != at {
+				t.Errorf("%d bytes, any source %v: ends at %v, critical path of %v", bytes, any, at, length)
 			}
 		}
 	}

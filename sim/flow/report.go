@@ -20,22 +20,24 @@ import (
 
 // results are the results of a run beyond those of all backends.
 type results struct {
-	network   *topology.Network // nil: a platform
-	flows     []record          // by start
-	labels    *measure.Labels   // nil: not requested
-	program   *sim.Program
-	open      int // flows that have not ended
-	window    measure.Window
-	excluded  int // flows outside of the window
-	fcts      []float64
-	slowdowns []float64
-	fct       measure.Distribution[float64]
-	slowdown  measure.Distribution[float64]
-	last      uint64  // time of the last completion in picoseconds
-	goodput   float64 // Gb/s
-	jain      float64
-	ports     []portRow // with traffic, the busiest first
-	tiers     []tierRow // from hosts up to hosts down
+	network  *topology.Network // nil: a platform
+	number   int               // of flows
+	flows    []record          // by start; nil: too many to be listed
+	labels   *measure.Labels   // nil: not requested
+	program  *sim.Program
+	open     int // flows that have not ended
+	window   measure.Window
+	excluded int // flows outside of the window
+	fct      measure.Distribution[float64]
+	slowdown measure.Distribution[float64]
+	last     uint64 // time of the last completion in picoseconds
+	totals
+	goodput float64 // Gb/s
+	jain    float64
+	ports   []portRow // with traffic, the busiest first
+	tiers   []tierRow // from hosts up to hosts down
+
+	fctCurve, slowdownCurve *report.Curve // nil without figures
 }
 
 // portRow is the traffic of a port.
@@ -57,16 +59,33 @@ type tierRow struct {
 	busiest           float64 // bytes of the busiest port
 }
 
-func newResults(c *coupling, labels *measure.Labels, window measure.Window) *results {
-	r := &results{flows: c.records, labels: labels, program: c.program, window: window}
+func newResults(c *coupling, labels *measure.Labels, figures bool) (*results, error) {
+	r := &results{number: c.flows, labels: labels, program: c.program, window: c.window}
 	if s, ok := c.paths.(*selector); ok {
 		r.network = s.net
 	}
-	r.fcts, r.slowdowns = make([]float64, 0, len(r.flows)), make([]float64, 0, len(r.flows))
-	bytes, sum, squares := 0.0, 0.0, 0.0
+	if c.history == nil {
+		r.list(c, figures)
+	} else if err := c.history.results(c, r, figures); err != nil {
+		return nil, err
+	}
+	if r.squares > 0 {
+		r.jain = r.sum * r.sum / (float64(r.fct.Count) * r.squares)
+	}
+	if r.last > 0 {
+		r.goodput = r.bytes * 8000 / float64(r.last)
+	}
+	r.count(c)
+	return r, nil
+}
+
+// list sets the results of all flows by their records.
+func (r *results) list(c *coupling, figures bool) {
+	r.flows = c.records
+	fcts, slowdowns := make([]float64, 0, len(r.flows)), make([]float64, 0, len(r.flows))
 	for i := range r.flows {
 		f := &r.flows[i]
-		measured := window.Holds(dag.Time(f.start))
+		measured := r.window.Holds(dag.Time(f.start))
 		if !measured {
 			r.excluded++
 		}
@@ -74,31 +93,22 @@ func newResults(c *coupling, labels *measure.Labels, window measure.Window) *res
 			r.open++
 			continue
 		}
-		took := float64(f.end - f.start)
 		r.last = max(r.last, f.end)
-		bytes += float64(f.bytes)
 		if !measured {
+			r.add(float64(f.bytes), 0)
 			continue
 		}
-		r.fcts = append(r.fcts, took)
-		if ideal := f.ideal(); ideal > 0 {
-			r.slowdowns = append(r.slowdowns, took/float64(ideal))
-		}
-		if took > 0 {
-			throughput := float64(f.bytes) / took
-			sum += throughput
-			squares += throughput * throughput
+		r.add(float64(f.bytes), f.throughput())
+		fcts = append(fcts, float64(f.end-f.start))
+		if slowdown, ok := f.slowdown(); ok {
+			slowdowns = append(slowdowns, slowdown)
 		}
 	}
-	if squares > 0 {
-		r.jain = sum * sum / (float64(len(r.fcts)) * squares)
+	r.fct, r.slowdown = measure.Interpolate(fcts), measure.Interpolate(slowdowns)
+	if figures {
+		r.fctCurve = report.NewCurve(fcts, report.CurvePoints, picoseconds)
+		r.slowdownCurve = report.NewCurve(slowdowns, report.CurvePoints, number6)
 	}
-	if r.last > 0 {
-		r.goodput = bytes * 8000 / float64(r.last)
-	}
-	r.fct, r.slowdown = measure.Interpolate(r.fcts), measure.Interpolate(r.slowdowns)
-	r.count(c)
-	return r
 }
 
 // count adds the traffic of ports and tiers.
@@ -152,11 +162,11 @@ func (r *results) addSections(result *sim.Result, maxFlows int, figures bool) {
 		add("slowdown", r.slowdown.JSON("", number6, members...))
 	}
 	if r.window.Limits() {
-		add("fct_window", r.window.Section(len(r.flows), r.excluded))
+		add("fct_window", r.window.Section(r.number, r.excluded))
 	}
 	if figures {
-		add("fct_cdf", report.NewCurve(r.fcts, report.CurvePoints, picoseconds))
-		add("slowdown_cdf", report.NewCurve(r.slowdowns, report.CurvePoints, number6))
+		add("fct_cdf", r.fctCurve)
+		add("slowdown_cdf", r.slowdownCurve)
 	}
 	add("goodput_gbps", r.goodput)
 	add("jain_fairness_of_flow_throughput", r.jain)
@@ -164,10 +174,10 @@ func (r *results) addSections(result *sim.Result, maxFlows int, figures bool) {
 		add("tiers", r.tierTable())
 	}
 	add("ports", r.portTable(listedPorts))
-	if len(r.flows) <= maxFlows {
+	if r.number <= maxFlows {
 		add("flows", r.flowTable())
 	} else {
-		add("flows_not_listed", len(r.flows))
+		add("flows_not_listed", r.number)
 	}
 	if figures && r.network != nil {
 		traffic := make([]topology.Traffic, 2*len(r.network.Links))
@@ -263,11 +273,11 @@ func (t *tierRow) imbalance() float64 {
 func (r *results) summary() (rows []sim.Row) {
 	row := func(label, format string, args ...any) { rows = append(rows, sim.Rowf(label, format, args...)) }
 	time := func(v float64) dag.Time { return dag.Time(math.Round(v)) }
-	if row("flows", "%d", len(r.flows)); r.open > 0 {
+	if row("flows", "%d", r.number); r.open > 0 {
 		row("incomplete", "%d flows", r.open)
 	}
 	if r.window.Limits() {
-		rows = append(rows, r.window.Row(len(r.flows), r.excluded))
+		rows = append(rows, r.window.Row(r.number, r.excluded))
 	}
 	if d := r.fct; d.Count > 0 {
 		row("delivered", "mean %v, p50 %v, p99 %v, p99.9 %v, max %v", time(d.Mean), time(d.P50), time(d.P99),

@@ -135,8 +135,8 @@ func TestSendCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := sendCalls(p)
-	for op, want := range map[int]sendCall{blocking: waits, isend: returns, exchange: returns, last: waits, other: waits,
-		self: copies, toSelf: returns} {
+	for op, want := range map[int]sendCall{blocking: waits, isend: returns, exchange: returns, last: waits,
+		other: waits, self: copies, toSelf: returns} {
 		if calls[op] != want {
 			t.Errorf("op %d: call %v, expected %v", op, calls[op], want)
 		}

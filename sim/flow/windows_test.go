@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/gen/horovod"
+	"github.com/tracedag/tracedag/dag/gen/llm"
+	"github.com/tracedag/tracedag/dag/gen/stencil"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"
@@ -38,10 +42,16 @@ func TestWindows(t *testing.T) {
 		}
 		trace := b.Trace()
 		eager := []string{"1kB", "1GB"}[seed%2]
+		listed := []string{"100000", "399", "400", "57", "0"}[seed%5]
+		var window []string
+		if seed%3 == 0 {
+			window = append(window, "measure-from=50us")
+		}
 		run := func(limit int64) (string, error) {
 			windowed := false
 			env := &sim.Env{Explain: func(string, ...any) { windowed = true }}
-			r, err := backends.Run(trace, "flow", backends.Set("topology=fattree:k=4", "S="+eager), backends.Env(env),
+			r, err := backends.Run(trace, "flow", backends.Set(append(window, "topology=fattree:k=4", "S="+eager,
+				"max-flows="+listed)...), backends.Env(env), backends.Options(sim.RunOptions{Figures: true}),
 				backends.Context(memory.WithLimit(context.Background(), limit)))
 			if err != nil {
 				return "", err
@@ -72,4 +82,60 @@ func TestWindows(t *testing.T) {
 	if t.Logf("%d runs in windows", ended); ended < 100 {
 		t.Errorf("only %d runs in windows ended", ended)
 	}
+}
+
+// TestWindowsOfPrograms compares replays of generated programs, whose flows are too many to be listed, in an eighth of
+// the memory of all ops with those of whole traces.
+func TestWindowsOfPrograms(t *testing.T) {
+	steps := stencil.Default()
+	steps.Iterations, steps.Allreduces = 120, 1
+	training := llm.Default()
+	training.TP, training.DP, training.PP, training.MicroBatches = 4, 8, 2, 4
+	training.Layers, training.PeakFlops, training.MemoryBandwidth = 16, 1e15, 3e12
+	batches := horovod.Default()
+	batches.Workers, batches.Batches = 16, 4
+	for _, c := range []struct {
+		name string
+		read func() (*dag.Trace, error)
+	}{
+		{"stencil", func() (*dag.Trace, error) { return readAll(stencil.NewSource(steps)) }},
+		{"horovod", func() (*dag.Trace, error) { return readAll(horovod.NewSource(batches, 1)) }},
+		{"llm", func() (*dag.Trace, error) { return readAll(llm.NewSource(training)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			trace, err := c.read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if trace, err = collective.Lower(t.Context(), trace, collective.Choice{}); err != nil {
+				t.Fatal(err)
+			}
+			run := func(limit int64) string {
+				windowed := false
+				env := &sim.Env{Explain: func(string, ...any) { windowed = true }}
+				r, err := backends.Run(trace, "flow", backends.Set("topology=fattree:k=8", "max-flows=1000"),
+					backends.Env(env), backends.Context(memory.WithLimit(context.Background(), limit)))
+				if err != nil || !r.Complete || windowed != (limit != memory.NoLimit) {
+					t.Fatalf("windows are %v, %v", windowed, err)
+				}
+				r.Wall, r.OpsPerS = 0, 0
+				var text bytes.Buffer
+				if err := r.WriteJSON(&text); err != nil {
+					t.Fatal(err)
+				}
+				return text.String()
+			}
+			t.Logf("%d ops", trace.Ops())
+			if got, want := run(trace.Ops()*8), run(memory.NoLimit); got != want {
+				t.Errorf("result\n%s\nexpected\n%s", got, want)
+			}
+		})
+	}
+}
+
+func readAll[S dag.Source](s S, err error) (*dag.Trace, error) {
+	if err != nil {
+		return nil, err
+	}
+	return dag.ReadAll(s)
 }

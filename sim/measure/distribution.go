@@ -43,13 +43,22 @@ func Interpolate(values []float64) Distribution[float64] {
 // Quantile returns the p-quantile, p from 0 to 1, of ascending values; there must be at least one. It interpolates
 // linearly between the two values around position (n-1)p (method R-7 of Hyndman and Fan, 1996).
 func Quantile(values []float64, p float64) float64 {
-	at := float64(len(values)-1) * p
-	i := int(at)
-	if i+1 >= len(values) {
+	i, share := quantilePosition(int64(len(values)), p)
+	if i+1 >= int64(len(values)) {
 		return values[len(values)-1]
 	}
-	return values[i] + (values[i+1]-values[i])*(at-math.Floor(at))
+	return interpolate(values[i], values[i+1], share)
 }
+
+// quantilePosition returns the position of the p-quantile of n ascending values, from 0, and its share of the way to
+// the next one.
+func quantilePosition(n int64, p float64) (position int64, share float64) {
+	at := float64(n-1) * p
+	return int64(at), at - math.Floor(at)
+}
+
+// interpolate returns the value at a share of the way between two values.
+func interpolate(a, b, share float64) float64 { return a + (b-a)*share }
 
 // NearestRank sorts the values and summarizes them. Percentile p is one of the values: the ceil(p/100 n)-th of the n
 // ascending values, counted from 1.
