@@ -1109,3 +1109,30 @@ func TestPosted(t *testing.T) {
 		}
 	}
 }
+
+// TestReduceSegments checks the order of a member with two children that reduces three small segments: the send of a
+// segment is alone behind the receives of it, and precedes the receives of the next one.
+func TestReduceSegments(t *testing.T) {
+	var s Schedule
+	p := Participant{Kind: dag.Reduce, Members: 16, Me: 4, Bytes: 3000}
+	if err := Plan(&p, "binomialtuned", &s); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for i, step := range s.Steps {
+		fmt.Fprintf(&got, "%v %d %d after %v\n", step.Kind, step.Peer, step.Bytes, s.After(i))
+	}
+	want := `recv 5 1024 after []
+recv 6 1024 after [0]
+send 0 1024 after [1]
+recv 5 1024 after [2]
+recv 6 1024 after [3]
+send 0 1024 after [4]
+recv 5 952 after [5]
+recv 6 952 after [6]
+send 0 952 after [7]
+`
+	if got.String() != want {
+		t.Errorf("got\n%sexpected\n%s", got.String(), want)
+	}
+}

@@ -240,16 +240,21 @@ func reduceTree(p *Participant, s *Schedule, shape treeShape, x span) {
 
 // reduceBuffered appends a reduction of x in a tree, segment by segment. A member receives from the children in order.
 // It posts the next receive before the end of the last one if it has several children and segments of 16 KiB or more;
-// smaller ones arrive without a receive, but are taken in order.
+// smaller ones arrive without a receive, but are taken in order, and the first one of a segment after the send of the
+// last segment, which is blocking.
 func reduceBuffered(p *Participant, s *Schedule, shape treeShape, x span) {
 	t := newTreeNode(p, s, shape)
 	last := [3]int32{noStep, noStep, noStep} // receives, the latest first
 	for i := range p.segments(x) {
 		segment := p.segment(x, i)
-		one := len(t.children) == 1 || segment.bytes < 16<<10 // at a time
-		for _, child := range t.children {
+		small := segment.bytes < 16<<10
+		one := small || len(t.children) == 1 // at a time
+		for k, child := range t.children {
 			after := last[1:]
-			if one {
+			switch {
+			case small && k == 0 && t.sent != noStep:
+				after = []int32{t.sent}
+			case one:
 				after = last[:1]
 			}
 			next := s.combine(int(child), segment, after...)
@@ -257,6 +262,8 @@ func reduceBuffered(p *Participant, s *Schedule, shape treeShape, x span) {
 		}
 		switch {
 		case t.root:
+		case small && len(t.children) > 0:
+			t.sent = s.send(t.parent, segment, last[0])
 		case one:
 			t.sent = s.send(t.parent, segment, t.sent, last[0])
 		default:
