@@ -36,6 +36,10 @@ func addSeeds(f *testing.F, add func(rank0, rank1 string)) {
 		"MPI_Alltoallv:4:9:76:1,2:77:0,1:1,4,4:9:78:3,5:79:0,3:1,4,4:5,0,2:5\nMPI_Waitany:5:2:800:0:0:6\n",
 		"MPI_Comm_split:1:0,1,2:0:0:77:2\nMPI_Comm_dup:2:0,1,2:80:3\nMPI_Issend:3:9:1:1,4,4:0:7:0,1,2:800:4\n"+
 			"MPI_Test:5:800:0:0:6\nMPI_Startall:6:2:800:7\nMPI_Send:7.125:0x9:2:1275069445:0:7:0:8\n")
+	add("# uname: SMPI\nMPI_Init:-:1:2:0\nMPI_Probe:1:-555:-444:5,0,2:0:3\nMPI_Recv:3:9:1:1,4,4:1:7:5,0,2:0:4\n"+
+		"MPI_Allgather:4:18446744073709551394:0:0,0,0:9:2:1,4,4:5,0,2:5\n",
+		"MPI_Init:-:1:2:0\nMPI_Probe:1:0:8:5,1,2:0:3\nMPI_Iprobe:3:0:8:5,1,2:0:0:4\nMPI_Send:4:9:1:1,4,4:0:7:5,1,2:5\n"+
+			"MPI_Probe:5:0:7:5,1,2:0:6\nMPI_Alltoallw:6:9\n")
 }
 
 // FuzzRead checks that whatever is read is sound in itself, and that nothing is lost by reading leniently.
