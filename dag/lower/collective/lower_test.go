@@ -1077,7 +1077,8 @@ func TestHostile(t *testing.T) {
 // post all of them at once, and that no other op waits for a receive: protocols charge a receive in the wait for it.
 func TestPosted(t *testing.T) {
 	for _, test := range []struct{ choice, algorithm string }{
-		{"alltoall", "linearreverse"}, {"alltoall", "ordered"}, {"alltoallv", "linearreverse"}, {"alltoallv", "ordered"},
+		{"alltoall", "linearreverse"}, {"alltoall", "ordered"},
+		{"alltoallv", "linearreverse"}, {"alltoallv", "ordered"},
 		{"allgather", "ordered"}, {"allgatherv", "ordered"}, {"scan", "ordered"}, {"exscan", "ordered"},
 	} {
 		kind, _ := parseCollective(test.choice)
