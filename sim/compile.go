@@ -32,6 +32,10 @@ type CompileOptions struct {
 
 	// Windows says that the replay loop supports programs whose ops are not all in memory; see [Program.Windowed].
 	Windows bool
+	// OpBytes is the memory in bytes that the replay of an op takes if all ops are in memory, with a share of all else.
+	// More ops than the limit of memory has room for are replayed in windows. 0: 64, as measured on whole runs of
+	// backends that keep nothing of an op that has ended (BENCHMARKS.md).
+	OpBytes int64
 	// Explain prints that the program is one of these; nil: discard.
 	Explain func(message string, args ...any)
 

@@ -66,8 +66,7 @@ type frameStarts struct {
 }
 
 const (
-	// windowedFrom is the memory in bytes that the replay of an op takes if all ops are in memory, with a share of all
-	// else: measured on whole runs (BENCHMARKS.md).
+	// windowedFrom is the default of CompileOptions.OpBytes.
 	windowedFrom = 64
 	// slotBytes is the memory of an element of Ops, with its share of the arrays of the loop and the dependents.
 	slotBytes = 64
@@ -82,7 +81,7 @@ func (o *CompileOptions) wantsWindows(h *dag.Header, ops int64) bool {
 	if !o.Windows || o.HighLevel && slices.Contains(h.Kinds, dag.Coll) {
 		return false
 	}
-	return ops > MaxOps || ops > memory.Limit(o.Context)/windowedFrom
+	return ops > MaxOps || ops > memory.Limit(o.Context)/cmp.Or(o.OpBytes, windowedFrom)
 }
 
 // newWindows returns the windows of a program to compile, with an empty file. first is the number of the first op of

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
@@ -352,12 +353,17 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	// Messages between GPUs are numbered in advance, and labels belong to all messages.
 	// The protocol of SMPI finds non-blocking sends in advance.
 	o.Windows = (b.platform != nil || b.network.GPUs == nil) && r.labels == nil && !b.smpi.on()
+	o.OpBytes = opBytes
 	if r.program, err = sim.Compile(s, o); err != nil {
 		return nil, err
 	}
 	r.program.WarnShortReceives(env)
 	return r, nil
 }
+
+// opBytes is the memory of a replay per op with all ops in memory: 64 bytes, and half of a message's record and two
+// values of distributions, since each message has two ops.
+const opBytes = 64 + (int64(unsafe.Sizeof(record{}))+2*8)/2
 
 func (r *replay) Clone() sim.Replay {
 	clone := *r

@@ -84,8 +84,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestWindowsOfPrograms compares replays of generated programs, whose flows are too many to be listed, in an eighth of
-// the memory of all ops with those of whole traces.
+// TestWindowsOfPrograms compares replays of generated programs, whose flows are too many to be listed, in two limits
+// of memory with those of whole traces.
 func TestWindowsOfPrograms(t *testing.T) {
 	steps := stencil.Default()
 	steps.Iterations, steps.Allreduces = 120, 1
@@ -125,9 +125,11 @@ func TestWindowsOfPrograms(t *testing.T) {
 				}
 				return text.String()
 			}
-			t.Logf("%d ops", trace.Ops())
-			if got, want := run(trace.Ops()*8), run(memory.NoLimit); got != want {
-				t.Errorf("result\n%s\nexpected\n%s", got, want)
+			want := run(memory.NoLimit)
+			for _, opBytes := range []int64{8, 99} { // with 100, all ops are in memory
+				if got := run(trace.Ops() * opBytes); got != want {
+					t.Errorf("%d bytes per op: result\n%s\nexpected\n%s", opBytes, got, want)
+				}
 			}
 		})
 	}
