@@ -417,12 +417,12 @@ func TestPersistentSends(t *testing.T) {
 // the size, and that other messages to itself do.
 func TestSelfExchange(t *testing.T) {
 	for _, bytes := range []int64{0, 1000, 100_000} {
-		for _, any := range []bool{false, true} {
+		for _, wild := range []bool{false, true} {
 			b := dag.NewBuilder(2)
 			r := b.Rank(1)
 			before := r.Calc(dag.Microsecond)
 			from := int32(1)
-			if any {
+			if wild {
 				from = dag.AnySource
 			}
 			r.Calc(dag.Microsecond, r.Send(1, bytes, 0, before), r.Recv(from, bytes, 0, before))
@@ -434,8 +434,8 @@ func TestSelfExchange(t *testing.T) {
 				t.Fatal(err)
 			}
 			at, length := end(result, 1), dag.Time(result.Path.Length())
-			if free := at == 2*dag.Microsecond; free == any || length != at {
-				t.Errorf("%d bytes, any source %v: ends at %v, critical path of %v", bytes, any, at, length)
+			if free := at == 2*dag.Microsecond; free == wild || length != at {
+				t.Errorf("%d bytes, any source %v: ends at %v, critical path of %v", bytes, wild, at, length)
 			}
 		}
 	}
