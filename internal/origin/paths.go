@@ -20,6 +20,9 @@ func slashed(name string) string {
 var (
 	drive = regexp.MustCompile(`^[A-Za-z]:\\`)
 
+	// rooted matches paths from the root, the folder or the one above.
+	rooted = regexp.MustCompile(`^\.{0,2}/`)
+
 	// quantity matches values with a slash that are no paths: rates and fractions.
 	quantity = regexp.MustCompile(`^[0-9.]+[A-Za-z]*/[0-9.]*[A-Za-z]*$`)
 )
@@ -49,8 +52,11 @@ func folder(name string) string {
 // shorten returns the value of a flag, or another argument, whose paths keep their base name. Paths are separated as in
 // the values of --job, --placement and --lower: FILE@START,KEY=FILE and POLICY:FILE.
 func shorten(text string) string {
+	if strings.HasPrefix(text, "./-") { // by argument
+		text = text[len("./"):]
+	}
 	return mapParts(text, ",;@", func(part string) string {
-		if drive.MatchString(part) || strings.HasPrefix(part, "/") || strings.HasPrefix(part, ".") {
+		if drive.MatchString(part) || rooted.MatchString(slashed(part)) {
 			return shortenPart(part)
 		}
 		return mapParts(part, "=:", shortenPart)
