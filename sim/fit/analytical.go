@@ -117,11 +117,10 @@ func (e *analyticalEstimate) solveAll() error {
 				"not: add larger messages", d)
 		}
 		low, high := interval(drawn[2*k])
-		e.file.set(fmt.Sprintf("lat%d", d), Parameter{Value: latency, Low: latency, High: latency, Unit: "s"}.hull(low,
-			high))
+		e.file.set(fmt.Sprintf("lat%d", d), exactly(latency, "s").hull(low, high))
 		low, high = interval(drawn[2*k+1])
-		e.file.set(fmt.Sprintf("bw%d", d), Parameter{Value: 1 / perByte, Low: 1 / perByte, High: 1 / perByte,
-			Unit: "B/s"}.hull(1/max(high, leastPerByte), 1/max(low, leastPerByte)))
+		e.file.set(fmt.Sprintf("bw%d", d), exactly(1/perByte, "B/s").hull(1/max(high, leastPerByte),
+			1/max(low, leastPerByte)))
 	}
 	return nil
 }

@@ -72,6 +72,11 @@ func interval(drawn []float64) (low, high float64) {
 	return drawn[int(0.025*float64(n))], drawn[min(int(0.975*float64(n)), n-1)]
 }
 
+// exactly returns a parameter whose interval is its value.
+func exactly(value float64, unit string) Parameter {
+	return Parameter{Value: value, Low: value, High: value, Unit: unit}
+}
+
 // hull returns the parameter with an interval that contains another one, too.
 func (p Parameter) hull(low, high float64) Parameter {
 	p.Low, p.High = min(p.Low, low), max(p.High, high)

@@ -58,7 +58,7 @@ func (p *Parameter) UnmarshalJSON(data []byte) error {
 	if read.Value == nil {
 		return errors.New(`expected a parameter with "value", found none`)
 	}
-	*p = Parameter{Value: *read.Value, Low: *read.Value, High: *read.Value, Unit: read.Unit}
+	*p = exactly(*read.Value, read.Unit)
 	if read.Low != nil {
 		p.Low = *read.Low
 	}

@@ -504,7 +504,7 @@ func (e *flowEstimate) bootstrap() {
 		for i := range column {
 			column[i] = of(i)
 		}
-		p := Parameter{Value: value, Low: value, High: value, Unit: unit}.hull(interval(column))
+		p := exactly(value, unit).hull(interval(column))
 		p.Low = max(0, p.Low)
 		return p
 	}
@@ -515,8 +515,7 @@ func (e *flowEstimate) bootstrap() {
 			s.To = bounds[i+1]
 		}
 		// A factor may be that of any division there.
-		l := Parameter{Value: latency, Low: latency, High: latency, Unit: "1"}
-		b := Parameter{Value: bandwidth, Low: bandwidth, High: bandwidth, Unit: "1"}
+		l, b := exactly(latency, "1"), exactly(bandwidth, "1")
 		for k, division := range divisions {
 			for j, above := range division {
 				first := max(above+1-e.options.Envelope, at)
@@ -613,6 +612,5 @@ func (e *flowEstimate) describe() {
 			"%d bytes there; their slopes are assumed to be in proportion to these times", d.from, d.at)
 	}
 	e.residuals(func(path int, bytes int64) float64 { return e.predict(&e.chosen, path, bytes) })
-	e.file.set("envelope", Parameter{Value: float64(e.options.Envelope), Low: float64(e.options.Envelope),
-		High: float64(e.options.Envelope), Unit: "B"})
+	e.file.set("envelope", exactly(float64(e.options.Envelope), "B"))
 }

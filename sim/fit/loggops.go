@@ -319,7 +319,7 @@ func (e *estimate) findGap() {
 	c := e.values[max(i-1, 0)]
 	x := float64(max(at.Bytes-1, 0))
 	hidden := max(c.sendFixed+x*c.sendPerByte, c.recvFixed+x*c.recvPerByte)
-	p := Parameter{Value: least - x*c.perByte, Low: least - x*c.perByte, High: least - x*c.perByte, Unit: "s"}
+	p := exactly(least-x*c.perByte, "s")
 	if least < 1.25*max(hidden, x*c.perByte) || p.Value <= 0 {
 		p = Parameter{Value: 0, Low: 0, High: max(least, 0), Unit: "s"}
 		e.file.Remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed",
@@ -352,7 +352,7 @@ func (e *estimate) bootstrap() {
 	}
 	column := make([]float64, e.draws)
 	estimated := func(segment int, value float64, unit string, of func(costs) float64) Parameter {
-		p := Parameter{Value: value, Low: value, High: value, Unit: unit}
+		p := exactly(value, unit)
 		for k, list := range samples {
 			for j, at := range begins[k] {
 				if at < e.from[segment] || segment+1 < len(e.from) && at >= e.from[segment+1] {

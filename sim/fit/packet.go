@@ -238,7 +238,7 @@ func (e *packetEstimate) choose() error {
 		best = usual
 	}
 	e.size, e.free = best.size, best.free
-	p := Parameter{Value: float64(best.size.mss), Low: float64(best.size.mss), High: float64(best.size.mss), Unit: "B"}
+	p := exactly(float64(best.size.mss), "B")
 	for _, c := range all {
 		if c.criterion < best.criterion+leastGain || !described {
 			p = p.hull(float64(c.size.mss), float64(c.size.mss))
@@ -281,11 +281,10 @@ func (e *packetEstimate) refineBySimulation() (err error) {
 // simulate returns the simulated times of the points relative to those of their packets alone.
 func (e *packetEstimate) simulate() ([]float64, error) {
 	c := e.found
-	exact := func(v float64, unit string) Parameter { return Parameter{Value: v, Low: v, High: v, Unit: unit} }
-	e.file.set("o", exact(c.overhead, "s"))
-	e.file.set("latency_factor", exact(c.latency, "1"))
-	e.file.set("bandwidth_factor", exact(1/c.perByte, "1"))
-	e.file.set("header_size", exact(math.Round(c.header), "B"))
+	e.file.set("o", exactly(c.overhead, "s"))
+	e.file.set("latency_factor", exactly(c.latency, "1"))
+	e.file.set("bandwidth_factor", exactly(1/c.perByte, "1"))
+	e.file.set("header_size", exactly(math.Round(c.header), "B"))
 	ratio := make([]float64, len(e.points))
 	for path, where := range e.paths {
 		var sizes []int64
