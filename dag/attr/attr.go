@@ -20,6 +20,14 @@ func Encode(name string, value any) string {
 	return string(text)
 }
 
+// with returns attributes with a member, NAME and value in JSON, behind their other members.
+func with(attrs, member string) string {
+	if attrs == "" {
+		return "{" + member + "}"
+	}
+	return attrs[:len(attrs)-1] + "," + member + "}"
+}
+
 // Decode decodes a member of attributes into the value to which to points. It returns false if the attributes are not
 // a JSON object, or if the member is absent or of another type.
 func Decode(attrs, name string, to any) bool {

@@ -34,10 +34,7 @@ func appendNumbers(b []byte, numbers []int64) []byte {
 
 // WithCounts returns attributes with the member "counts" behind their other members.
 func WithCounts(attrs string, c *Counts) string {
-	if attrs == "" {
-		return "{" + string(c.Append(nil)) + "}"
-	}
-	return attrs[:len(attrs)-1] + "," + string(c.Append(nil)) + "}"
+	return with(attrs, string(c.Append(nil)))
 }
 
 // Even reports whether the counts of each list are equal, so that the sums determine them.

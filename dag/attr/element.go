@@ -8,11 +8,7 @@ const element = "element"
 // WithElement returns attributes with the member "element" behind their other members: the size in bytes of one element
 // of the data of a collective, 1 or more.
 func WithElement(attrs string, bytes int64) string {
-	member := `"` + element + `":` + strconv.FormatInt(bytes, 10) + "}"
-	if attrs == "" {
-		return "{" + member
-	}
-	return attrs[:len(attrs)-1] + "," + member
+	return with(attrs, `"`+element+`":`+strconv.FormatInt(bytes, 10))
 }
 
 // ParseElement returns the member "element" of attributes, in bytes. It returns false if there is none, or if it is
