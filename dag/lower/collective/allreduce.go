@@ -23,11 +23,9 @@ func allreduceRecdoubling(p *Participant, s *Schedule) {
 // beginFolded begins an allreduce of the active members of a fold: each idle member sends its data to its partner, and
 // receives the result, which [folded.end] sends. me is the number of the member.
 func beginFolded(p *Participant, s *Schedule) (f folded, x exchange, me int, active bool) {
-	f, x = fold(p.Members, 0), newExchange(s, noStep)
-	if me, active = f.number(p.Me); !active {
+	f, x, me, active = joinFolded(p, s, p.whole())
+	if !active {
 		s.recv(f.member(me), p.whole(), s.send(f.member(me), p.whole()))
-	} else if idle, paired := f.idlePartner(me); paired {
-		x.rcvd = s.combine(idle, p.whole())
 	}
 	return f, x, me, active
 }

@@ -38,6 +38,19 @@ func (f folded) idlePartner(number int) (v int, paired bool) {
 	return 2*number + f.idleOf, number < f.idle
 }
 
+// joinFolded folds the members, and appends to the schedule of an active one that it reduces the data x of its idle
+// partner, if it has one. me is the number of the member.
+func joinFolded(p *Participant, s *Schedule, x span) (f folded, rounds exchange, me int, active bool) {
+	f, rounds = fold(p.Members, 0), newExchange(s, noStep)
+	if me, active = f.number(p.Me); !active {
+		return f, rounds, me, false
+	}
+	if idle, paired := f.idlePartner(me); paired {
+		rounds.rcvd = s.combine(idle, x)
+	}
+	return f, rounds, me, true
+}
+
 // blocksOf returns a function that returns the blocks of the active members first to last-1. Their idle partners'
 // blocks are among them.
 func (f folded) blocksOf(p *Participant) func(first, last int) span {

@@ -23,20 +23,14 @@ func reducescatterRing(p *Participant, s *Schedule) {
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce-Scatter".
 func reducescatterRechalving(p *Participant, s *Schedule) {
-	f := fold(p.Members, 0)
-	x := newExchange(s, noStep)
-	me, active := f.number(p.Me)
 	whole := p.blocks(0, p.Members)
+	f, x, me, active := joinFolded(p, s, whole)
 	if !active {
 		s.recv(f.member(me), p.block(p.Me), s.send(f.member(me), whole))
 		return
 	}
-	idle, paired := f.idlePartner(me)
-	if paired {
-		x.rcvd = s.combine(idle, whole)
-	}
 	f.halve(&x, me, f.blocksOf(p), func(v int) int { return v })
-	if paired {
+	if idle, paired := f.idlePartner(me); paired {
 		s.send(idle, p.block(idle), x.sent, x.rcvd)
 	}
 }
@@ -47,16 +41,11 @@ func reducescatterRechalving(p *Participant, s *Schedule) {
 // J. L. Träff: An improved algorithm for (non-commutative) reduce-scatter with an application. EuroPVM/MPI, LNCS 3666,
 // 2005. Open MPI, ompi/mca/coll/base/coll_base_reduce_scatter.c (butterfly).
 func reducescatterButterfly(p *Participant, s *Schedule) {
-	f := fold(p.Members, 0)
-	x := newExchange(s, noStep)
-	me, active := f.number(p.Me)
 	whole := p.blocks(0, p.Members)
+	f, x, me, active := joinFolded(p, s, whole)
 	if !active {
 		s.recv(f.member(f.reversed(me)), p.block(p.Me), s.send(f.member(me), whole))
 		return
-	}
-	if idle, paired := f.idlePartner(me); paired {
-		x.rcvd = s.combine(idle, whole)
 	}
 	number := f.halveNear(&x, me, f.blocksOf(p))
 	owner := f.member(number)
