@@ -154,8 +154,8 @@ func capital(name string) string {
 	return string(name[0]-'a'+'A') + name[1:]
 }
 
-// local are the functions, without MPI_, whose time counts as computation: other ranks do not depend on them.
-// Iprobe is among them, because another call receives the message.
+// local are the functions, without MPI_, that become no op: other ranks do not depend on them. Iprobe is among them,
+// because another call receives the message.
 var local = []string{
 	"Iprobe", "Mprobe", "Improbe", "Get_count", "Get_elements", "Request_get_status", "Test_cancelled",
 	"Status_set_cancelled", "Status_set_elements", "Reduce_local", "Op_commutative",

@@ -35,11 +35,7 @@ func (r *rankReader) probe(line []byte, c *call, colon int) bool {
 	if s.parse(c, f); s.expected != "" || !f.hasComm || !f.hasStart || !f.hasEnd || r.over {
 		return false
 	}
-	start, err := r.since(f.start)
-	if err != nil {
-		return false
-	}
-	end, err := r.since(f.end)
+	at, err := r.spanOf(f)
 	if err != nil {
 		return false
 	}
@@ -51,7 +47,6 @@ func (r *rankReader) probe(line []byte, c *call, colon int) bool {
 	if err != nil || none {
 		return false
 	}
-	at := span{start, end}
 	r.closing = false
 	r.closeGap(at.start)
 	op := dag.Op{Kind: dag.Calc}

@@ -214,13 +214,17 @@ func (r *rankReader) addCall(f *fields) {
 	if !r.began || r.over || !f.hasStart || !f.hasEnd {
 		return
 	}
-	start, err := r.since(f.start)
-	if err != nil {
-		return
+	if at, err := r.spanOf(f); err == nil {
+		r.calls += max(0, at.end-max(at.start, r.last))
 	}
-	if end, err := r.since(f.end); err == nil {
-		r.calls += max(0, end-max(start, r.last))
+}
+
+// spanOf returns the time of a call, which has a start and an end.
+func (r *rankReader) spanOf(f *fields) (at span, err error) {
+	if at.start, err = r.since(f.start); err == nil {
+		at.end, err = r.since(f.end)
 	}
+	return at, err
 }
 
 // since returns a time since the first time of the file.
@@ -276,15 +280,10 @@ func (r *rankReader) call(name []byte, c *call, f *fields) error {
 	if !f.hasStart || !f.hasEnd {
 		return r.fail(inLine, "the times of the start and of the end", `"-"`)
 	}
-	start, err := r.since(f.start)
+	at, err := r.spanOf(f)
 	if err != nil {
 		return err
 	}
-	end, err := r.since(f.end)
-	if err != nil {
-		return err
-	}
-	at := span{start, end}
 	switch c.do {
 	case send, receive, sendLater, receiveLater, exchange, exchangeOne:
 		return r.pointToPoint(c, f, at)
