@@ -71,11 +71,11 @@ func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*
 		return nil, why
 	}
 	if best.Bytes > 0 {
-		best.Options.laws = m.laws(other, best.Options)
+		best.Options.growths = m.growths(other, best.Options)
 		if out, _, err := m.extrapolate(ctx, best.Options); err == nil {
 			best.Bytes = compare(volume(out), truth).Bytes
 		} else {
-			best.Options.laws = nil
+			best.Options.growths = nil
 		}
 	}
 	best.Options.Ranks, best.Options.Grid = o.Ranks, o.Grid
@@ -142,17 +142,19 @@ type sized struct {
 	bytes int64
 }
 
-// law is how a size depends on the ranks: proportional to a power of their number, or of those along a dimension.
-type law struct {
+// growth is the dependence of a size on the ranks: it is proportional to a power of their number, or of those along a
+// dimension.
+type growth struct {
 	power int // -2..1
 	dim   int // -1: all ranks
 }
 
-// laws returns the calls whose size in another trace is not the one that the scaling gives, with the law that gives it.
-func (m *model) laws(other *model, o Options) map[sized]law {
+// growths compares the sizes of calls with those in another trace. It returns the growth of the sizes that the scaling
+// does not give.
+func (m *model) growths(other *model, o Options) map[sized]growth {
 	g := &target{model: m, o: o, new: space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic, grid: o.Grid}}
 	mine, theirs := m.single(), other.single()
-	found, contradicted := map[sized]law{}, map[sized]bool{}
+	found, contradicted := map[sized]growth{}, map[sized]bool{}
 	// learn compares a slot with that of the other trace; slots are all those of the same call, in rounds of a loop.
 	learn := func(inst *instance, pair *slot, slots []int32) {
 		s := &m.slots[inst.slot]
@@ -161,14 +163,14 @@ func (m *model) laws(other *model, o Options) map[sized]law {
 				if g.scaled(s, inst, v, which) == want {
 					continue
 				}
-				law, known := m.lawOf(s.call, o, v, want)
+				now, known := m.growthOf(s.call, o, v, want)
 				for _, slot := range slots {
 					key := sized{*m.slots[slot].call, which, v}
 					before, twice := found[key]
-					if !known || twice && before != law {
+					if !known || twice && before != now {
 						contradicted[key] = true
 					}
-					found[key] = law
+					found[key] = now
 				}
 			}
 		}
@@ -255,16 +257,17 @@ func (z *size) against(other *size) map[int64]int64 {
 	return all
 }
 
-// lawOf returns a law that makes want of a size. Calls on the grid or a part of it may follow a dimension.
-func (m *model) lawOf(c *call, o Options, bytes, want int64) (law, bool) {
-	var all []law
+// growthOf returns a growth from a size to the one in another trace. Sizes of calls on the grid or a part of it may
+// depend on a dimension.
+func (m *model) growthOf(c *call, o Options, bytes, want int64) (growth, bool) {
+	var all []growth
 	if len(m.old.grid) > 1 && (c.rule == onGrid || c.comm>>8 != 0) {
 		for d := range m.old.grid {
-			all = append(all, law{-1, d})
+			all = append(all, growth{-1, d})
 		}
 	}
 	for _, power := range []int{-1, 0, 1, -2} {
-		all = append(all, law{power, -1})
+		all = append(all, growth{power, -1})
 	}
 	for _, l := range all {
 		f := l.share(&m.old, o.Ranks, o.Grid)
@@ -272,11 +275,11 @@ func (m *model) lawOf(c *call, o Options, bytes, want int64) (law, bool) {
 			return l, true
 		}
 	}
-	return law{}, false
+	return growth{}, false
 }
 
 // share returns the factor of sizes on other ranks.
-func (l law) share(s *space, ranks int, grid []int) share {
+func (l growth) share(s *space, ranks int, grid []int) share {
 	old := s.ranks
 	if l.dim >= 0 {
 		old, ranks = s.grid[l.dim], grid[l.dim]

@@ -700,7 +700,7 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 	f := share{1, 1}
 	c := s.call
 	p, n := g.old.ranks, g.new.ranks
-	if l, known := g.o.laws[sized{*c, which, v}]; known && (i.loop < 0 || g.loops[i.loop].body[i.body].half == 0) {
+	if l, known := g.o.growths[sized{*c, which, v}]; known && (i.loop < 0 || g.loops[i.loop].body[i.body].half == 0) {
 		f = l.share(&g.old, n, g.new.grid)
 		return scaleBytes(v, f.numerator, f.denominator)
 	}

@@ -414,8 +414,8 @@ type direction struct {
 	sign vector
 }
 
-// orderExchanges orders the calls of each exchange as those of the first one. No rank may tell their order: that of
-// exchanges over the largest distance often has one side only.
+// orderExchanges orders the calls of each exchange as those of the first one. The trace may not show their order: over
+// the largest distance, ranks often have one side only.
 func (m *model) orderExchanges(k *skeleton) {
 	first := map[direction]int{}
 	at := make([]int, len(k.calls)) // place of the first call of the direction

@@ -180,7 +180,7 @@ func (g *target) assumeKept(assume func(format string, args ...any)) {
 	}
 	g.assumeSizes(assume)
 	const least = 8 // ranks: smaller numbers are common
-	told := map[int]bool{}
+	named := map[int]bool{}
 	for _, i := range g.order {
 		c := g.slots[i].call
 		if c == nil {
@@ -188,8 +188,8 @@ func (g *target) assumeKept(assume func(format string, args ...any)) {
 		}
 		same := *c
 		same.tag = 0
-		if k := counts[same]; p >= least && !told[k] && (k == p || k == p-1 || 2*k == p || 2*k == p-2) {
-			told[k] = true
+		if k := counts[same]; p >= least && !named[k] && (k == p || k == p-1 || 2*k == p || 2*k == p-2) {
+			named[k] = true
 			assume("%d times %s is a number of iterations that does not depend on the number of ranks", k, c.short())
 		}
 	}
@@ -314,8 +314,7 @@ func (g *target) reportRounds(r *Report) {
 			r.Rounds = append(r.Rounds, e)
 			if x.counted && !g.keepsRounds(&x) && g.old.ranks != g.new.ranks && g.o.decided == nil {
 				r.Assumptions = append(r.Assumptions, fmt.Sprintf("%d rounds of %s are %s of %d ranks, not a fixed "+
-					"number",
-					x.rounds, e.Calls, e.Count, g.old.ranks))
+					"number", x.rounds, e.Calls, e.Count, g.old.ranks))
 			}
 		}
 		r.Rounds[n].Times++

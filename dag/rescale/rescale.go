@@ -40,7 +40,7 @@ type Options struct {
 
 	like    []int     // grid of another trace of the program, which has the order of dimensions; nil: unknown
 	decided *Decision // by another trace, or nil
-	laws    map[sized]law
+	growths map[sized]growth
 }
 
 // Rescale returns the trace that the program of t would have on another number of ranks, and what it inferred. The new

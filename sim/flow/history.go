@@ -55,14 +55,16 @@ type history struct {
 	free          []uint32 // elements of coupling.records
 }
 
-// orderShare is the part of the limit of memory that the order of starts has, one in so many.
-const orderShare = 32
+// The order of starts takes a 32nd of the limit of memory, and records of listed flows a tenth at the start.
+const (
+	orderShare  = 32
+	recordShare = 10
+)
 
 // roomForRecords returns the number of records of listed flows for which a replay in windows has memory from the start
 // on; more memory is taken as needed.
 func roomForRecords(ctx context.Context) int {
-	const share = 10 // of the limit
-	return int(memory.Limit(ctx) / share / int64(unsafe.Sizeof(record{})))
+	return int(memory.Limit(ctx) / recordShare / int64(unsafe.Sizeof(record{})))
 }
 
 // newHistory returns the history of a run that has records of all its flows. It removes those of flows that ended.

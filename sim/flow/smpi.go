@@ -359,8 +359,8 @@ const (
 	copies                  // MPI_Sendrecv of a rank with itself: the message does not enter the network
 )
 
-// sendCalls returns the calls of sends by op. Non-blocking are those whose start others wait for, and those that depend
-// on the end or start of the same op as another message of their stream, or on none like it. Of the latter, one of a
+// sendCalls returns the calls of sends by op. A send is non-blocking if others wait for its start, or if it and another
+// message of its stream depend on the end or start of the same op, or both on no op. In the second case, a send of a
 // rank to itself, followed by a receive of the rank from itself, is a copy.
 func sendCalls(p *sim.Program) []sendCall {
 	calls := make([]sendCall, p.NumOps())
