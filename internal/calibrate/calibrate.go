@@ -17,9 +17,9 @@ import (
 type Options struct {
 	Backend    string // of Backends; empty: the first
 	Topology   string // of flow and packet, as --topology names it
-	Transport  string // of packet
+	Transport  string // of packet; empty: its default
 	Network    string // of analytical, as --network names it
-	Congestion string // of analytical, as --congestion names it
+	Congestion string // of analytical, as --congestion names it; empty: unaware
 	Seed       uint64 // of the draws of intervals
 	Threads    int    // of the predictions, at least 1
 	Version    string // of the program, for the file

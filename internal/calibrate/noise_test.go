@@ -64,12 +64,7 @@ func TestNoise(t *testing.T) {
 					check(name, f.Parameters[name], truth.thresholds[name])
 				}
 				for _, bytes := range []int64{16, 600, 6000, 30000, 1 << 20} {
-					s := f.Segments[0]
-					for _, next := range f.Segments {
-						if next.From <= bytes {
-							s = next
-						}
-					}
+					s := segmentOf(f, bytes)
 					at := strconv.FormatInt(bytes, 10) + " bytes: "
 					w := bytes + flow.DefaultEnvelope
 					check(at+"latency_factor", s.Parameters["latency_factor"], truth.at("lat-factor", w)[0])
@@ -144,4 +139,15 @@ func readTruth(t *testing.T, file string) *truth {
 		}
 	}
 	return known
+}
+
+// segmentOf returns the segment of a parameter file for a size.
+func segmentOf(f *fit.File, bytes int64) fit.FileSegment {
+	s := f.Segments[0]
+	for _, next := range f.Segments {
+		if next.From <= bytes {
+			s = next
+		}
+	}
+	return s
 }

@@ -39,12 +39,7 @@ func TestOverheads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bytes := range []int64{2000, 5000, 8192, 9000, 12288, 40000, 65000} {
-		s := f.Segments[0]
-		for _, next := range f.Segments {
-			if next.From <= bytes {
-				s = next
-			}
-		}
+		s := segmentOf(f, bytes)
 		sum, expected := 0.0, 0.0
 		for _, name := range []string{"os", "or"} {
 			got := s.Parameters[name].Value + s.Parameters[name+"_per_byte"].Value*float64(bytes)

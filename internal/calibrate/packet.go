@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tracedag/tracedag/dag/lower/collective"
@@ -18,7 +19,7 @@ func estimatePacket(ctx context.Context, tables []*fit.Table, o Options) (*fit.F
 		return nil, nil, err
 	}
 	f, err := fit.Packet(tables, fit.PacketOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology,
-		Transport: o.Transport,
+		Transport: cmp.Or(o.Transport, packet.DefaultTransport),
 		Alone: func(where string, bytes, mss, header int64) (latency, transfer float64, err error) {
 			from, to, err := ends(where)
 			if err != nil {

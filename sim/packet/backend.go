@@ -62,7 +62,7 @@ type backend struct {
 func newBackend() *backend {
 	b := &backend{nics: 1, maxFlows: 100_000, placement: topology.DefaultPlacement, latencyFactor: 1,
 		bandwidthFactor: 1}
-	b.params, _ = NewParams("ndp", CompatNone) // ndp always exists
+	b.params, _ = NewParams(DefaultTransport, CompatNone) // it always exists
 	return b
 }
 

@@ -99,7 +99,7 @@ func newAloneTimer(ctx context.Context, n *topology.Network) (*idealTimer, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := NewParams("ndp", CompatNone)
+	p, err := NewParams(DefaultTransport, CompatNone)
 	if err != nil {
 		return nil, err
 	}

@@ -176,6 +176,9 @@ func (p *Params) values() sim.Values {
 // NoECN is an ECN threshold that no queue exceeds.
 const NoECN = math.MaxInt64
 
+// DefaultTransport is the transport unless the caller selects another one.
+const DefaultTransport = "ndp"
+
 // NewParams returns the default parameters of a transport.
 func NewParams(transport string, c Compat) (Params, error) {
 	t, err := FindTransport(transport)
@@ -428,7 +431,7 @@ func (b *backend) setTransport(name string) (err error) {
 	}
 	seed := b.params.Seed
 	if b.params, err = NewParams(name, compat); err != nil {
-		b.params, _ = NewParams("ndp", CompatNone)
+		b.params, _ = NewParams(DefaultTransport, CompatNone)
 	}
 	b.params.Seed = seed
 	return err

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -108,7 +107,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		tables = append(tables, table)
 	}
 	estimate, err := calibrate.Estimate(p.Context(), tables, calibrate.Options{Seed: uint64(seed), Threads: o.Threads,
-		Backend: o.fitting.on, Topology: o.Own.Text("topology"), Transport: cmp.Or(o.Own.Text("transport"), "ndp"),
+		Backend: o.fitting.on, Topology: o.Own.Text("topology"), Transport: o.Own.Text("transport"),
 		Network: o.Own.Text("network"), Congestion: o.Own.Text("congestion"), Version: p.Version})
 	if err != nil {
 		return err
