@@ -248,34 +248,36 @@ func (r *role) characters(place int32) (all []character) {
 // grid and with the same calls, or else with the same calls or at the same place, each about equally often, in an order
 // drawn by the seed. On as many ranks as recorded each has its own.
 func (g *target) assignDonors() ([]Class, error) {
-	members := map[character][]int32{}
 	places := map[int32][]int32{}
-	roles := g.recordedRoles()
 	for rank := range g.old.ranks {
 		place := g.old.place(rank)
 		places[place] = append(places[place], int32(rank))
-		for _, c := range roles[rank].characters(place) {
+	}
+	counts := map[int32]int{}
+	g.donors = make([]int32, g.new.ranks)
+	for rank := range g.donors {
+		g.donors[rank] = int32(rank)
+		counts[g.new.place(rank)]++
+	}
+	classes := classesOf(&g.new, places, counts)
+	if slices.Equal(g.old.grid, g.new.grid) {
+		return classes, nil
+	}
+	members := map[character][]int32{}
+	roles, differ := g.recordedRoles(), false
+	for rank, r := range roles {
+		place := g.old.place(rank)
+		differ = differ || r != roles[places[place][0]]
+		for _, c := range r.characters(place) {
 			if n := len(members[c]); n == 0 || members[c][n-1] != int32(rank) {
 				members[c] = append(members[c], int32(rank))
 			}
 		}
 	}
-	differ := false
-	for rank := range roles {
-		differ = differ || roles[rank] != roles[places[g.old.place(rank)][0]]
-	}
 	queues := map[character][]int32{}
-	counts := map[int32]int{}
-	g.donors = make([]int32, g.new.ranks)
 	random := rand.New(rand.NewPCG(uint64(g.o.Seed), 0x7265736361_6c65))
-	same := slices.Equal(g.old.grid, g.new.grid)
 	for rank := range g.donors {
 		place := g.new.place(rank)
-		counts[place]++
-		if same {
-			g.donors[rank] = int32(rank)
-			continue
-		}
 		var r role
 		if differ {
 			var err error
@@ -292,7 +294,7 @@ func (g *target) assignDonors() ([]Class, error) {
 		}
 		g.donors[rank], queues[c] = queues[c][0], queues[c][1:]
 	}
-	return classesOf(&g.new, places, counts), nil
+	return classes, nil
 }
 
 // recordedRoles returns the role of each recorded rank.
