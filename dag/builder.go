@@ -67,6 +67,7 @@ type RankBuilder struct {
 	rank        Rank
 	deps, start edgeBuilder
 	keepOrder   bool
+	textless    bool
 	step        int32
 	err         error
 }
@@ -104,6 +105,22 @@ func (b *RankBuilder) Reserve(ops, deps int) {
 	r := &b.rank
 	r.Kind, r.Bytes, r.Peer = make([]Kind, 0, ops), make([]int64, 0, ops), make([]int32, 0, ops)
 	b.deps.edges = Edges{End: make([]uint32, 0, ops), Off: make([]int32, 0, deps)}
+}
+
+// ReserveLike allocates space in an empty rank for the values of another rank. It affects speed only.
+func (b *RankBuilder) ReserveLike(r *Rank) {
+	for id := range Fields {
+		f := &Fields[id]
+		f.Of(&b.rank).reserve(f.Of(r))
+	}
+	b.deps.edges, b.rank.Deps = b.rank.Deps, Edges{}
+	b.start.edges, b.rank.StartDeps = b.rank.StartDeps, Edges{}
+}
+
+// Deliver restricts the rank to columns, before its first op: names and attributes of ops are absent where a reader
+// need not deliver them.
+func (b *RankBuilder) Deliver(columns Columns) {
+	b.textless = !columns.Has(FieldName) && !columns.Has(FieldAttrs)
 }
 
 // ReserveMeasured is Reserve for measured traces: it also allocates durations, measured times, and the given number

@@ -57,6 +57,14 @@ func trim[T any](s []T) []T {
 	return append(make([]T, 0, len(s)), s...)
 }
 
+// room returns an empty slice with space for as many values as s has, nil for none.
+func room[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	return make([]T, 0, len(s))
+}
+
 // Narrow is a column of int32 values that are nearly always small: one byte per op while all lie in 0..255, four
 // bytes per op after the first other value. Ops beyond its end have the value zero, as in a [Column]. The zero value
 // is an empty column.

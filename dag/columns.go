@@ -178,6 +178,8 @@ type Values interface {
 	trim()
 	// clone copies a column of the same type.
 	clone(from Values)
+	// reserve allocates space in an empty column for as many values as a column of the same type has.
+	reserve(like Values)
 	// gather sets an empty column to the values of the given ops of a column of the same type. A negative op has no
 	// value. It returns false if the values do not fit.
 	gather(from Values, ops []int32) bool
@@ -274,6 +276,10 @@ func (c *Column[T]) clone(from Values) {
 	*c = slices.Clone(*from.(*Column[T]))
 }
 
+func (c *Column[T]) reserve(like Values) {
+	*c = room(*like.(*Column[T]))
+}
+
 func (c *Column[T]) gather(from Values, ops []int32) bool {
 	values, out := *from.(*Column[T]), make([]T, len(ops))
 	for i, op := range ops {
@@ -303,6 +309,10 @@ func (c *Narrow) Present() int64 {
 
 func (c *Narrow) trim() {
 	c.small, c.wide = trim(c.small), trim(c.wide)
+}
+
+func (c *Narrow) reserve(like Values) {
+	*c = Narrow{small: room(like.(*Narrow).small)}
 }
 
 func (c *Narrow) clone(from Values) {
@@ -346,6 +356,11 @@ func (c *Text) trim() {
 	c.end, c.data = trim(c.end), trim(c.data)
 }
 
+func (c *Text) reserve(like Values) {
+	l := like.(*Text)
+	*c = Text{end: room(l.end), data: room(l.data)}
+}
+
 func (c *Text) clone(from Values) {
 	f := from.(*Text)
 	*c = Text{end: slices.Clone(f.end), data: slices.Clone(f.data)}
@@ -384,6 +399,11 @@ func (e *Edges) Present() int64 {
 
 func (e *Edges) trim() {
 	e.End, e.Off = trim(e.End), trim(e.Off)
+}
+
+func (e *Edges) reserve(like Values) {
+	l := like.(*Edges)
+	*e = Edges{End: room(l.End), Off: room(l.Off)}
 }
 
 func (e *Edges) clone(from Values) {
@@ -431,6 +451,10 @@ func (c *Times) Present() int64 {
 
 func (c *Times) trim() {
 	*c = trim(*c)
+}
+
+func (c *Times) reserve(like Values) {
+	*c = room(*like.(*Times))
 }
 
 func (c *Times) clone(from Values) {

@@ -166,7 +166,7 @@ func (b *RankBuilder) Add(op Op, deps ...int) int {
 	r.Dims.Set(i, op.Dims)
 	r.Priority.Set(i, op.Priority)
 	r.Step.Set(i, cmp.Or(op.Step, b.step))
-	if !r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs) {
+	if !b.textless && (!r.Name.Append(i, op.Name) || !r.Attrs.Append(i, op.Attrs)) {
 		b.fail(errText)
 	}
 	if op.Timed {

@@ -108,8 +108,9 @@ func (s *Source) Header() (*dag.Header, error) {
 	return &s.header, nil
 }
 
-// NewReader returns a reader that generates all columns of the ranks of a batch.
-func (s *Source) NewReader(dag.Columns) dag.Reader {
+// NewReader returns a reader that generates the ranks of a batch: all columns, except that a builder ([Model].Fill)
+// drops names and attributes that the reader need not deliver.
+func (s *Source) NewReader(columns dag.Columns) dag.Reader {
 	var ranks []*dag.Rank
 	return func(b dag.Batch) ([]*dag.Rank, error) {
 		if b.First < 0 || b.Last > s.m.Ranks || b.First > b.Last {
@@ -118,7 +119,11 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 		clear(ranks) // frees the previous batch
 		ranks = ranks[:0]
 		for rank := b.First; rank < b.Last; rank++ {
-			r, err := s.rank(rank)
+			var like *dag.Rank // neighbours mostly have equally many values
+			if len(ranks) > 0 {
+				like = ranks[len(ranks)-1]
+			}
+			r, err := s.rank(rank, columns, like)
 			if err != nil {
 				return nil, err
 			}
@@ -128,7 +133,7 @@ func (s *Source) NewReader(dag.Columns) dag.Reader {
 	}
 }
 
-func (s *Source) rank(rank int) (dag.Rank, error) {
+func (s *Source) rank(rank int, columns dag.Columns, like *dag.Rank) (dag.Rank, error) {
 	if err := par.Interrupted(s.m.Context); err != nil {
 		return dag.Rank{}, err
 	}
@@ -136,7 +141,12 @@ func (s *Source) rank(rank int) (dag.Rank, error) {
 		return s.m.Make(rank)
 	}
 	var b dag.RankBuilder
-	b.Reserve(int(s.counts[rank].ops), int(s.counts[rank].deps))
+	b.Deliver(columns)
+	if like != nil && int64(like.Len()) == s.counts[rank].ops {
+		b.ReserveLike(like)
+	} else {
+		b.Reserve(int(s.counts[rank].ops), int(s.counts[rank].deps))
+	}
 	s.m.Fill(rank, &b)
 	r := b.Rank()
 	if s.header.Steps == 0 {

@@ -71,6 +71,42 @@ func TestReserved(t *testing.T) {
 	}
 }
 
+// TestReplayColumns: ranks for a replay lack names and attributes only, also behind ranks of the same and of another
+// size.
+func TestReplayColumns(t *testing.T) {
+	ops := func(rank int) int { return 3 - rank%4/2 }
+	fill := func(rank int, b *dag.RankBuilder) {
+		for i := range ops(rank) {
+			op := dag.Op{Kind: dag.Calc, Duration: dag.Time(i), Stream: int32(rank * 100 * i), Name: "n", Attrs: "{}"}
+			if i == 1 {
+				op.Timed, op.MeasuredStart, op.MeasuredEnd = true, 1, dag.Time(rank)
+			}
+			b.RequiresStart(b.Add(op), i/2)
+		}
+	}
+	s, err := NewSource(Model{Ranks: 8, Count: func(rank int) (int64, int64) { return int64(ops(rank)), 1 }, Fill: fill})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []dag.Columns{dag.Replay, dag.Stepped, dag.All} {
+		ranks, err := s.NewReader(columns).Ranks(s.header.Batches[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank, got := range ranks {
+			var b dag.RankBuilder
+			fill(rank, &b)
+			want := b.Rank()
+			if columns != dag.All {
+				want.Name, want.Attrs = dag.Text{}, dag.Text{}
+			}
+			if !reflect.DeepEqual(*got, want) {
+				t.Errorf("columns %d, rank %d is %+v, expected %+v", columns, rank, *got, want)
+			}
+		}
+	}
+}
+
 // TestBatches: batches hold no more than their limit, or one rank, and all ranks once.
 func TestBatches(t *testing.T) {
 	sizes := []int64{1, batchOps, 0, 0, batchOps + 1, 5, batchOps - 6, 1, 1}

@@ -13,9 +13,6 @@ import (
 
 // describe sets the instance from the op of the member at position 0.
 func (in *instances) describe(m *member) error {
-	if m.position != 0 {
-		return nil
-	}
 	kind := m.r.Subkind.At(m.op)
 	if !kind.Of(dag.Coll) {
 		return fmt.Errorf("rank %d, op %d: collective %q, expected one such as %q", m.rank, m.op, kind, dag.Allreduce)

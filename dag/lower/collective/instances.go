@@ -101,7 +101,7 @@ func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
 			return nil, err
 		}
 	}
-	if err := in.eachCollective(in.describe); err != nil {
+	if err := in.eachFirst(in.columns(dag.Replay), in.describe); err != nil {
 		return nil, err
 	}
 	in.makeTables()
@@ -263,8 +263,30 @@ type member struct {
 
 // eachCollective calls visit for every collective op, in order within a rank and in parallel over ranks.
 func (in *instances) eachCollective(visit func(m *member) error) error {
+	return in.collectives(in.columns(dag.Replay), nil, visit)
+}
+
+// eachFirst is eachCollective for the ops of the members at position 0, which describe their instances, with the given
+// columns. It skips batches without such members.
+func (in *instances) eachFirst(columns dag.Columns, visit func(m *member) error) error {
+	first := make([]bool, in.header.Ranks)
+	for _, c := range in.comms {
+		if c != nil {
+			first[c.rank(0)] = true
+		}
+	}
+	return in.collectives(columns, first, func(m *member) error {
+		if m.position != 0 {
+			return nil
+		}
+		return visit(m)
+	})
+}
+
+// collectives calls visit for every collective op of the ranks for which needed is true; nil: of all.
+func (in *instances) collectives(columns dag.Columns, needed []bool, visit func(m *member) error) error {
 	newScratch := func() *cursor { return newCursor(len(in.comms)) }
-	return forEachRankWith(in.ctx, in.source, in.columns(dag.Replay), newScratch, func(rank int, r *dag.Rank,
+	return forEachRankWith(in.ctx, in.source, columns, needed, newScratch, func(rank int, r *dag.Rank,
 		c *cursor) error {
 		c.reset()
 		m := member{rank: rank, r: r}

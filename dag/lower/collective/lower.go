@@ -74,7 +74,30 @@ type lowering struct {
 	first, last []int32 // new ops at which each op of source starts and ends
 	participant Participant
 	schedule    Schedule
+	planned     shape // of which schedule is
+	plannedPart plan  // without fork
 	out         rankWriter
+}
+
+// shape determines the schedule of a member's part in a collective whose members state no sizes of their own. Ranks
+// mostly repeat a collective of the same shape, so that its schedule serves many of them.
+type shape struct {
+	comm     *comm // nil: none
+	position int
+	bytes    int64
+	element  uint32
+	root     int32
+	kind     dag.Subkind
+	uneven   bool
+}
+
+// shape returns the shape of the member's part; comm is nil if members state sizes of their own.
+func (m *member) shape() shape {
+	inst := m.instance()
+	if inst.table >= 0 || inst.counted != 0 {
+		return shape{}
+	}
+	return shape{m.comm, m.position, inst.bytes, inst.element, inst.root, inst.kind, inst.uneven}
 }
 
 func newLowering(in *instances, choice *Choice) *lowering {
@@ -214,8 +237,24 @@ func (p *plan) ops() int {
 	return n
 }
 
-// plan computes the schedule of a member's part in a collective.
+// plan computes the schedule of a member's part in a collective, unless it has the shape of the one before.
 func (l *lowering) plan(m *member) (plan, error) {
+	if s := m.shape(); s.comm == nil || s != l.planned {
+		l.planned = shape{}
+		p, err := l.computeSchedule(m)
+		if err != nil {
+			return plan{}, err
+		}
+		l.planned, l.plannedPart = s, p
+	}
+	p := l.plannedPart
+	waits := m.r.Deps.Count(m.op) + m.r.StartDeps.Count(m.op)
+	p.fork = p.entries == 0 || p.entries > 1 && waits > 1
+	return p, nil
+}
+
+// computeSchedule computes the schedule of a member's part in a collective, and the plan without fork.
+func (l *lowering) computeSchedule(m *member) (plan, error) {
 	l.participant = m.participant()
 	l.participant.choice = l.choice
 	l.schedule.Reset()
@@ -227,8 +266,6 @@ func (l *lowering) plan(m *member) (plan, error) {
 	}
 	p := plan{steps: len(l.schedule.Steps)}
 	p.entries, p.exits = l.schedule.ends()
-	waits := m.r.Deps.Count(m.op) + m.r.StartDeps.Count(m.op)
-	p.fork = p.entries == 0 || p.entries > 1 && waits > 1
 	for i := range l.schedule.Steps {
 		s := &l.schedule.Steps[i]
 		if s.NonBlocking {

@@ -1137,3 +1137,66 @@ send 0 952 after [7]
 		t.Errorf("got\n%sexpected\n%s", got.String(), want)
 	}
 }
+
+// TestRepeated: the messages of a collective do not depend on the collectives before it.
+func TestRepeated(t *testing.T) {
+	type call struct {
+		kind  dag.Subkind
+		bytes int64
+		root  int32
+		comm  int32
+		deps  int // the number of earlier ops on which it depends
+	}
+	calls := []call{
+		{dag.Allreduce, 64, 0, 0, 0}, {dag.Allreduce, 64, 0, 0, 1}, {dag.Allreduce, 64, 0, 0, 2},
+		{dag.Allreduce, 1 << 20, 0, 0, 1}, {dag.Allreduce, 64, 0, 1, 1}, {dag.Allreduce, 64, 0, 0, 1},
+		{dag.Reduce, 64, 0, 0, 1}, {dag.Reduce, 64, 1, 0, 2}, {dag.Gatherv, 64, 1, 0, 1}, {dag.Gatherv, 7, 1, 0, 1},
+		{dag.Gatherv, 64, 1, 0, 1},
+	}
+	const ranks = 6
+	lower := func(calls []call) *dag.Trace {
+		t.Helper()
+		b := dag.NewBuilder(ranks)
+		b.AddComm(dag.World(ranks))
+		for rank := range ranks {
+			r := b.Rank(rank)
+			first, second := r.Calc(1), r.Calc(2)
+			for _, c := range calls {
+				op := dag.Op{Kind: dag.Coll, Subkind: c.kind, Bytes: c.bytes, Peer: c.root, Comm: c.comm}
+				r.Add(op, []int{first, second}[:c.deps]...)
+			}
+		}
+		lowered, err := Lower(context.Background(), b.Trace(), Choice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lowered
+	}
+	// text lists the ops of a rank after the calcs, without tags.
+	text := func(r *dag.Rank) (list []string) {
+		for i := 2; i < r.Len(); i++ {
+			op := r.Op(i)
+			op.Tag = 0
+			offs := slices.Clone(r.Deps.Of(i))
+			for k, off := range offs {
+				if int32(i)-off < 2 {
+					offs[k] = 1000 + int32(i) - off // a calc
+				}
+			}
+			list = append(list, fmt.Sprintf("%+v after %v", op, offs))
+		}
+		return list
+	}
+	all := lower(calls)
+	var want [ranks][]string
+	for _, c := range calls {
+		for rank, r := range lower([]call{c}).Ranks {
+			want[rank] = append(want[rank], text(r)...)
+		}
+	}
+	for rank, r := range all.Ranks {
+		if got := text(r); !slices.Equal(got, want[rank]) {
+			t.Errorf("rank %d: %q, expected %q", rank, got, want[rank])
+		}
+	}
+}

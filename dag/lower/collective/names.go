@@ -27,10 +27,7 @@ func NamesOf(lowered dag.Source) (*Names, error) {
 			}
 		}
 	}
-	err := s.in.eachCollective(func(m *member) error {
-		if m.position > 0 {
-			return nil
-		}
+	err := s.in.eachFirst(dag.All, func(m *member) error {
 		name := m.r.Name.At(m.op)
 		if name == "" {
 			name = m.r.Subkind.At(m.op).String()

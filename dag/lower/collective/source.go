@@ -10,9 +10,10 @@ import (
 )
 
 // LowerSource returns a source of the trace that [Lower] returns. It lowers each batch when the batch is read, so that
-// only the current batches of the readers are in memory. LowerSource itself reads s four times to collect the instances
-// and the sizes of the lowered ranks. It returns s if s has no collectives. LowerSource ends early, with an error that
-// wraps the context's cause, when ctx ends; nil never ends.
+// only the current batches of the readers are in memory. LowerSource itself reads s three times to collect the
+// instances and the sizes of the lowered ranks, and once more the batches with first members of communicators. It
+// returns s if s has no collectives. LowerSource ends early, with an error that wraps the context's cause, when ctx
+// ends; nil never ends.
 func LowerSource(ctx context.Context, s dag.Source, choice Choice) (dag.Source, error) {
 	return lowerSource(ctx, s, choice, Selection{Kinds: every})
 }
@@ -31,7 +32,7 @@ func lowerSource(ctx context.Context, s dag.Source, choice Choice,
 	h := in.header
 	l := &loweredSource{Source: s, ctx: ctx, in: in, choice: &choice, sizes: make([]extent, h.Ranks), inputs: h.Batches}
 	columns := in.columns(dag.Replay)
-	err = forEachRankWith(ctx, s, columns, l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
+	err = forEachRankWith(ctx, s, columns, nil, l.lowering, func(rank int, r *dag.Rank, w *lowering) (err error) {
 		l.sizes[rank], err = w.place(rank, r)
 		return err
 	})
