@@ -305,6 +305,23 @@ func TestCalls(t *testing.T) {
 1 coll allgather 8/16 with 0 @1us-2us
 2 calc 0s after 0 after 1 with 1 @2us-3us
 `},
+		"nonblocking collectives of SMPI": {
+			"# uname: SMPI (SimGrid 3.32)\n" + begin + "MPI_Irecv:100:9:1:1,4,4:1:5:0,0,2:800:100\n" +
+				"MPI_Ibarrier:100:0,0,2:808:101\nMPI_Iallgather:101:9:2:1,4,4:9:2:1,4,4:0,0,2:816:102\n" +
+				"MPI_Waitall:102:3:800:0:104\n" +
+				"MPI_Ibarrier:104:0,0,2:808:105\nMPI_Ibarrier:105:0,0,2:816:106\nMPI_Waitall:107:3:800:0:108\n",
+			`0 recv 4 from 1 tag 5 @0s-0s
+1 coll barrier 0 with 0 @0s-1us
+2 coll allgather 8/16 with 1 @1us-2us
+3 calc 0s after 1 with 2 @2us-2us
+4 calc 0s after 3 after 2 @2us-2us
+5 calc 0s after 4 after 0 @2us-4us
+6 coll barrier 0 after 5 @4us-5us
+7 coll barrier 0 with 6 @5us-6us
+8 calc 1us with 7 @6us-7us
+9 calc 0s after 8 after 6 @7us-7us
+10 calc 0s after 9 after 7 @7us-8us
+`},
 		"collectives": {
 			begin + "MPI_Bcast:100:9:2:1,4,4:0:0,0,2:100\nMPI_Bcast:100:9:2:1,4,4:1:0,0,2:100\n" +
 				"MPI_Reduce:100:8:9:2:1,4,4:3:0:0,0,2:100\nMPI_Scan:100:8:9:2:1,4,4:3:0,0,2:100\n" +

@@ -33,11 +33,20 @@ type request struct {
 	op         int32 // in progress
 	active     bool
 	receives   bool
+	collective bool
 	set        int32 // its test set, or noTest
 	line       int64 // line of its start
 	persistent bool
 	none       bool   // the partner is MPI_PROC_NULL
 	prepared   dag.Op // of a persistent request
+}
+
+// order returns the position of the request among those of a call that waits for several.
+func (q *request) order() int {
+	if q.collective {
+		return 0
+	}
+	return 1
 }
 
 const noTest = -1
@@ -122,7 +131,7 @@ func (r *rankReader) startOp(i int32, op *dag.Op, at span) {
 	r.complete(i)
 	r.changes++
 	q := &r.all[i]
-	q.active, q.receives, q.line = true, op.Kind == dag.Recv, r.line
+	q.active, q.receives, q.collective, q.line = true, op.Kind == dag.Recv, op.Kind == dag.Coll, r.line
 	q.op = int32(r.add(op, at))
 	r.after.clear()
 	r.after.starts = append(r.after.starts, int(q.op))
@@ -281,22 +290,36 @@ func (r *rankReader) startPersistent(c *call, f *fields, at span) {
 	r.leave(at)
 }
 
-// wait adds an op of duration 0 that waits for the requests found.
+// wait adds an op of duration 0 that waits for the requests found. SMPI waits for a collective alone, before any
+// message.
 func (r *rankReader) wait(at span) {
 	r.changes++
 	for _, k := range r.found {
 		r.releaseTest(k)
 	}
 	r.closeGap(at.start)
+	rest := r.found
+	if r.library == smpi {
+		slices.SortStableFunc(rest, func(i, j int32) int { return r.all[i].order() - r.all[j].order() })
+		for len(rest) > 1 && r.all[rest[0]].collective {
+			r.waitFor(rest[:1], span{at.start, at.start})
+			rest = rest[1:]
+		}
+	}
+	r.waitFor(rest, at)
+	r.leave(at)
+}
+
+// waitFor adds an op of duration 0 that waits for requests.
+func (r *rankReader) waitFor(requests []int32, at span) {
 	i := r.add(&dag.Op{Kind: dag.Calc}, at)
-	for _, k := range r.found {
+	for _, k := range requests {
 		q := &r.all[k]
 		r.b.Requires(i, int(q.op))
 		q.active = false
 	}
 	r.after.clear()
 	r.after.ends = append(r.after.ends, i)
-	r.leave(at)
 }
 
 // test records that a call may have completed the requests found, including all requests of set. It returns their

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,6 +99,53 @@ func TestSMPINonBlocking(t *testing.T) {
 			"os=0:1e-6:1e-10", "ois=0:7e-7", "or=0:5e-7:2e-10", "async-small=1000", "detached=5000"))
 		if err != nil || !r.Complete || end(r, 0) != c.wait || end(r, 1) != c.end {
 			t.Errorf("%d bytes: ends %v (%v), expected %v and %v", c.bytes, r.Finish, err, c.wait, c.end)
+		}
+	}
+}
+
+// TestSMPINonBlockingCollective compares a non-blocking allreduce of three ranks with hand calculations: two sends of
+// 700 ns each begin it, the program goes on, and the wait ends with two receives of 500 ns + 196.8 ns each, not before
+// the work and the message in between.
+func TestSMPINonBlockingCollective(t *testing.T) {
+	const us, ns = dag.Microsecond, dag.Nanosecond
+	choice, err := collective.ParseChoice("smpi-mpich")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []bool{false, true} {
+		b := dag.NewBuilder(3)
+		for rank := range 3 {
+			r := b.Rank(rank)
+			begin := r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 984})
+			work := r.Calc(100 * us)
+			r.RequiresStart(work, begin)
+			switch {
+			case message && rank == 0:
+				work = r.Calc(50*us, r.Send(1, 984, 7, work))
+			case message && rank == 1:
+				work = r.Calc(50*us, r.Recv(0, 984, 7, work))
+			}
+			r.Calc(0, work, begin)
+		}
+		lowered, err := collective.Lower(context.Background(), b.Trace(), choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := backends.Run(lowered, "flow", backends.Set("topology=star:hosts=3,rate=100Gbps,latency=1us",
+			"ois=0:7e-7", "os=0:1e-6:1e-10", "or=0:5e-7:2e-10", "async-small=1000", "detached=5000"))
+		if err != nil || !r.Complete {
+			t.Fatal(r, err)
+		}
+		want := [3]dag.Time{2*700*ns + 100*us + 2*696800}
+		want[1], want[2] = want[0], want[0]
+		if message {
+			want[0] += 1098400 + 50*us
+			want[1] += 1098400 + 2*us + 80*ns + 696800 + 50*us
+		}
+		for rank := range want {
+			if got := end(r, rank); got != want[rank] {
+				t.Errorf("message %t: rank %d ends at %v, expected %v", message, rank, got, want[rank])
+			}
 		}
 	}
 }

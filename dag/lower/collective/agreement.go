@@ -140,6 +140,9 @@ func (in *instances) check(m *member) error {
 			return err
 		}
 	}
+	if m.later {
+		atomic.StoreUint32(&inst.later, 1)
+	}
 	if inst.table >= 0 {
 		m.comm.tables[inst.table+int64(m.position)+1] = block // sumTables computes the prefix sums
 	}

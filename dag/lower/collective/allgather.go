@@ -137,7 +137,7 @@ func allgatherOrdered(p *Participant, s *Schedule) {
 	for other := range p.Members {
 		if other != p.Me {
 			s.post(other, p.block(p.Me))
-			s.expect(other, p.block(other))
+			s.follow(s.expect(other, p.block(other)))
 		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 type Choice struct {
 	rules [dag.NumSubkinds][]rule // the first rule that fits applies
 	table *Choice                 // rules if none fits; nil: the table "default"
+	// non-blocking collectives have the algorithms in the variable of that name, whatever the rules are
+	direct bool
 	// time that the receiver takes per byte of data that it reduces; 0, in either form: none
 	reduction units.Rate
 }
@@ -37,6 +39,7 @@ type traits struct {
 	members int
 	element int64 // bytes of one element; 0: unknown, defaultElement
 	uneven  bool  // blocks differ
+	later   bool  // non-blocking: ops wait for its start
 }
 
 // defaultElement is the size in bytes of an element of unknown datatype.
@@ -70,8 +73,16 @@ func (b bounds) contains(x int64) bool {
 	return b.min <= x && x <= b.max
 }
 
+// isDirect reports whether non-blocking collectives have the algorithms in [direct].
+func (c *Choice) isDirect() bool {
+	return c != nil && (c.direct || c.table.isDirect())
+}
+
 // find returns the selection for an instance.
 func (c *Choice) find(kind dag.Subkind, t traits) *selection {
+	if t.later && c.isDirect() {
+		return &direct[kind]
+	}
 	for ; c != nil; c = c.table {
 		for i := range c.rules[kind] {
 			if r := &c.rules[kind][i]; r.fits(&t) {

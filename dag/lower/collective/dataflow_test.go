@@ -33,15 +33,23 @@ func (m members) and(o members) members { return members{m[0] & o[0], m[1] & o[1
 
 // TestDataFlow proves every algorithm correct.
 func TestDataFlow(t *testing.T) {
-	for i := range algorithms {
-		a := &algorithms[i]
+	for i := range len(algorithms) + len(allCollectives) {
+		var a *algorithm
+		if i < len(algorithms) {
+			a = &algorithms[i]
+		} else {
+			a = direct[allCollectives[i-len(algorithms)]].algorithm
+		}
 		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
 			t.Parallel()
-			var f flow
+			f := flow{central: a.kind == dag.Barrier && a.name == "direct"}
 			for _, parameters := range variants(a) {
-				u, err := parseSelection(a.kind, a.name+parameters)
-				if err != nil {
-					t.Fatal(err)
+				u := direct[a.kind]
+				if u.algorithm != a {
+					var err error
+					if u, err = parseSelection(a.kind, a.name+parameters); err != nil {
+						t.Fatal(err)
+					}
 				}
 				for n := 1; n <= mostMembers; n++ {
 					if n > 33 && n%7 > 0 && n != 64 && os.Getenv("TRACEDAG_LONG") == "" {
@@ -183,6 +191,7 @@ func nodesOf(n int, node func(i int) int) *nodeMap {
 type flow struct {
 	c         Participant
 	reducing  bool // reductions are steps
+	central   bool // members of a barrier other than the first wait for the first only
 	schedules [mostMembers]Schedule
 	base      [mostMembers + 1]int // number of each member's first step
 	steps     []flowStep
@@ -678,6 +687,10 @@ func (f *flow) needs(me int) members {
 		}
 	case dag.Scan, dag.Exscan:
 		return upTo(me)
+	case dag.Barrier:
+		if f.central && me != 0 {
+			return only(0)
+		}
 	}
 	return upTo(f.c.Members)
 }

@@ -21,6 +21,7 @@ type instances struct {
 	comms    []*comm               // by communicator; nil for communicators without collectives
 	count    int64                 // instances of all communicators
 	elements [dag.NumSubkinds]bool // collectives whose algorithms depend on the number of elements
+	direct   bool                  // Choice.isDirect
 	sized    atomic.Bool           // the trace has collectives to lower that may state sizes in their attributes
 	firstTag int64                 // tag of the first instance of the trace; later instances have lower tags
 }
@@ -41,6 +42,7 @@ type instance struct {
 	table int64 // index of its table in comm.tables; -1: none
 	// A member states its bytes by partner. Counts of both ends of a pair cancel out in balance.
 	counted uint32 // 1: so
+	later   uint32 // 1: lowered by an algorithm in direct, because the collective is non-blocking at a member
 	element uint32 // bytes of one element; 0: unknown
 	balance uint64
 	root    int32 // position
@@ -55,6 +57,7 @@ type cursor struct {
 	next     []int32 // by communicator
 	position []int32 // position of the rank, by communicator; set at its first collective
 	touched  []int32
+	started  []bool // by op: a collective on whose start others depend
 }
 
 func newCursor(comms int) *cursor {
@@ -67,6 +70,18 @@ func (c *cursor) reset() {
 		c.next[i] = 0
 	}
 	c.touched = c.touched[:0]
+}
+
+// findStarted sets started for a rank.
+func (c *cursor) findStarted(r *dag.Rank) {
+	c.started = slices.Grow(c.started[:0], r.Len())[:r.Len()]
+	clear(c.started)
+	for i := range min(r.Len(), len(r.StartDeps.End)) {
+		for _, off := range r.StartDeps.Of(i) {
+			on := int32(i) - off
+			c.started[on] = r.Kind[on] == dag.Coll
+		}
+	}
 }
 
 // take returns the number of earlier calls for the communicator.
@@ -87,7 +102,8 @@ func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
 	if err != nil {
 		return nil, err
 	}
-	in := &instances{ctx: ctx, source: s, header: h, comms: make([]*comm, len(h.Comms))}
+	in := &instances{ctx: ctx, source: s, header: h, comms: make([]*comm, len(h.Comms)),
+		direct: choice.isDirect()}
 	for _, kind := range allCollectives {
 		in.lowered[kind], in.uneven[kind] = selected.of(kind)
 		in.elements[kind] = choice.countsElements(kind)
@@ -259,6 +275,7 @@ type member struct {
 	rank     int
 	op       int
 	r        *dag.Rank
+	later    bool // other ops depend on its start; set only if the choice needs it
 }
 
 // eachCollective calls visit for every collective op, in order within a rank and in parallel over ranks.
@@ -289,6 +306,9 @@ func (in *instances) collectives(columns dag.Columns, needed []bool, visit func(
 	return forEachRankWith(in.ctx, in.source, columns, needed, newScratch, func(rank int, r *dag.Rank,
 		c *cursor) error {
 		c.reset()
+		if in.direct {
+			c.findStarted(r)
+		}
 		m := member{rank: rank, r: r}
 		for i, kind := range m.r.Kind {
 			if kind != dag.Coll {
@@ -314,7 +334,7 @@ func (in *instances) columns(c dag.Columns) dag.Columns {
 // locate sets m to collective op i of its rank. The cursor must have seen the rank's earlier collectives.
 func (in *instances) locate(m *member, i int, c *cursor) {
 	m.op, m.id = i, m.r.Comm.At(i)
-	m.comm = in.comms[m.id]
+	m.comm, m.later = in.comms[m.id], in.direct && c.started[i]
 	m.k = c.take(m.id)
 	if m.k == 0 {
 		p, _ := m.comm.position(int32(m.rank))
@@ -348,7 +368,7 @@ func (c *comm) largest(inst *instance) int64 {
 // traits returns the properties of an instance that select its algorithm.
 func (c *comm) traits(inst *instance) traits {
 	return traits{
-		size: c.largest(inst), members: c.size, element: int64(inst.element), uneven: inst.uneven,
+		size: c.largest(inst), members: c.size, element: int64(inst.element), uneven: inst.uneven, later: inst.later != 0,
 	}
 }
 

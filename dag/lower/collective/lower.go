@@ -77,6 +77,9 @@ type lowering struct {
 	planned     shape // of which schedule is
 	plannedPart plan  // without fork
 	out         rankWriter
+
+	waiters []int32        // by op of source: the calc that alone waits for its end, or noWaiter, or severalWaiters
+	tails   map[int32]tail // of collectives without a marker after the messages, by op of source
 }
 
 // shape determines the schedule of a member's part in a collective whose members state no sizes of their own. Ranks
@@ -89,6 +92,7 @@ type shape struct {
 	root     int32
 	kind     dag.Subkind
 	uneven   bool
+	later    uint32
 }
 
 // shape returns the shape of the member's part; comm is nil if members state sizes of their own.
@@ -97,8 +101,21 @@ func (m *member) shape() shape {
 	if inst.table >= 0 || inst.counted != 0 {
 		return shape{}
 	}
-	return shape{m.comm, m.position, inst.bytes, inst.element, inst.root, inst.kind, inst.uneven}
+	return shape{m.comm, m.position, inst.bytes, inst.element, inst.root, inst.kind, inst.uneven, inst.later}
 }
+
+// tail is the last steps of a non-blocking collective as new ops. The op that waits for the collective waits for each
+// of them, so that the work of receives may be postponed to that wait.
+type tail struct {
+	exits  []int32
+	posted []int32 // non-blocking messages
+}
+
+// Values of lowering.waiters.
+const (
+	noWaiter       int32 = -1
+	severalWaiters int32 = -2
+)
 
 func newLowering(in *instances, choice *Choice) *lowering {
 	return &lowering{instances: in, choice: choice, cursor: newCursor(len(in.comms))}
@@ -161,6 +178,74 @@ func (l *lowering) start(r *dag.Rank) {
 	l.source = r
 	l.first, l.last = resize(l.first, r.Len()), resize(l.last, r.Len())
 	l.cursor.reset()
+	clear(l.tails)
+	if l.direct {
+		l.cursor.findStarted(r)
+		l.findWaiters(r)
+	}
+}
+
+// findWaiters sets waiters.
+func (l *lowering) findWaiters(r *dag.Rank) {
+	l.waiters = resize(l.waiters, r.Len())
+	for i := range l.waiters {
+		l.waiters[i] = noWaiter
+	}
+	for i, kind := range r.Kind {
+		for _, off := range r.Deps.Of(i) {
+			on := int32(i) - off
+			if l.waiters[on] == noWaiter && kind == dag.Calc && off > 0 {
+				l.waiters[on] = int32(i)
+			} else {
+				l.waiters[on] = severalWaiters
+			}
+		}
+	}
+}
+
+// setStart sets the new op whose start is that of a non-blocking collective, whose first step is the new op begin: the
+// last non-blocking send, which follows all others.
+func (l *lowering) setStart(m *member, begin int32) {
+	if m.instance().later == 0 {
+		return
+	}
+	for k := range l.schedule.Steps {
+		if s := &l.schedule.Steps[k]; s.Kind == dag.Send && s.NonBlocking {
+			l.first[m.op] = begin + int32(k)
+		}
+	}
+}
+
+// setTail records the steps of the schedule, whose first is the new op begin, for the op that waits for the collective
+// of m, and returns true; false if that needs a marker.
+func (l *lowering) setTail(m *member, begin int32) bool {
+	if !m.later || l.waiters[m.op] < 0 || m.instance().later == 0 {
+		return false
+	}
+	var t tail
+	for k := range l.schedule.Steps {
+		if !l.schedule.Steps[k].Awaited {
+			t.exits = append(t.exits, begin+int32(k))
+		}
+		if l.schedule.Steps[k].NonBlocking {
+			t.posted = append(t.posted, begin+int32(k))
+		}
+	}
+	if l.tails == nil {
+		l.tails = map[int32]tail{}
+	}
+	l.tails[int32(m.op)] = t
+	return true
+}
+
+// tailOf returns the last steps of a collective for the op that waits for it.
+func (l *lowering) tailOf(op int32) (t tail, ok bool) {
+	if len(l.tails) > 0 {
+		if t, ok = l.tails[op]; ok {
+			delete(l.tails, op) // no other op waits
+		}
+	}
+	return t, ok
 }
 
 // place sets first and last, and returns the size of the lowered rank.
@@ -181,6 +266,12 @@ func (l *lowering) place(rank int, r *dag.Rank) (extent, error) {
 			ops++
 			deps += r.Deps.Count(i)
 			startDeps += r.StartDeps.Count(i)
+			for _, off := range r.Deps.Of(i) {
+				if t, ok := l.tailOf(int32(i) - off); ok {
+					deps += len(t.exits) - 1
+					startDeps += len(t.posted)
+				}
+			}
 			continue
 		}
 		if err := m.checkBlock(); err != nil {
@@ -190,8 +281,17 @@ func (l *lowering) place(rank int, r *dag.Rank) (extent, error) {
 		if err != nil {
 			return extent{}, err
 		}
+		begin := int32(ops)
+		if p.fork {
+			begin++
+		}
+		l.setStart(&m, begin)
+		if p.join && l.setTail(&m, begin) {
+			p.join = false
+		}
 		ops += p.ops()
 		deps += len(l.schedule.after)
+		startDeps += p.following
 		if p.fork {
 			deps += p.entries + r.Deps.Count(i)
 			startDeps += r.StartDeps.Count(i)
@@ -223,6 +323,7 @@ func resize(s []int32, n int) []int32 {
 type plan struct {
 	fork, join            bool
 	steps, entries, exits int
+	following             int // steps that wait for the start of the one before
 	posted                int // non-blocking messages, whose start the marker after the messages waits for
 }
 
@@ -271,6 +372,9 @@ func (l *lowering) computeSchedule(m *member) (plan, error) {
 		if s.NonBlocking {
 			p.posted++
 		}
+		if s.Follows {
+			p.following++
+		}
 		if s.Kind == dag.Calc {
 			if _, ok := l.choice.reductionTime(s.Bytes); !ok {
 				return plan{}, fmt.Errorf("rank %d, op %d: a reduction of %d bytes at %v takes more than %v; expected "+
@@ -300,6 +404,7 @@ func (l *lowering) writeMessages(m *member) error {
 	fork := t.last()
 	tag := l.firstTag - (m.comm.first + int64(m.k))
 	begin := int32(t.n)
+	l.setStart(m, begin)
 	for k := range l.schedule.Steps {
 		s, after := &l.schedule.Steps[k], l.schedule.After(k)
 		t.add(s.Kind, i)
@@ -310,6 +415,9 @@ func (l *lowering) writeMessages(m *member) error {
 		}
 		for _, a := range after {
 			t.require(begin + a)
+		}
+		if s.Follows {
+			t.requireStart(t.last() - 1)
 		}
 		if len(after) > 0 {
 			continue
@@ -322,7 +430,7 @@ func (l *lowering) writeMessages(m *member) error {
 			l.require(i)
 		}
 	}
-	if p.join {
+	if p.join && !l.setTail(m, begin) {
 		t.marker(i)
 		for k := range l.schedule.Steps {
 			if !l.schedule.Steps[k].Awaited {
@@ -339,7 +447,18 @@ func (l *lowering) writeMessages(m *member) error {
 // require copies the dependencies of op i of source to the last op of out.
 func (l *lowering) require(i int) {
 	for _, off := range l.source.Deps.Of(i) {
-		l.out.require(l.last[int32(i)-off])
+		on := int32(i) - off
+		t, ok := l.tailOf(on)
+		if !ok {
+			l.out.require(l.last[on])
+			continue
+		}
+		for _, exit := range t.exits {
+			l.out.require(exit)
+		}
+		for _, posted := range t.posted {
+			l.out.requireStart(posted)
+		}
 	}
 	for _, off := range l.source.StartDeps.Of(i) {
 		l.out.requireStart(l.first[int32(i)-off])

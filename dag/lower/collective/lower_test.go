@@ -1091,7 +1091,9 @@ func TestPosted(t *testing.T) {
 					waiters[i-int(off)]++
 				}
 				for _, off := range r.StartDeps.Of(i) {
-					starts[i-int(off)]++
+					if r.Kind[i] == dag.Calc {
+						starts[i-int(off)]++
+					}
 				}
 			}
 			for i, kind := range r.Kind {
@@ -1107,6 +1109,76 @@ func TestPosted(t *testing.T) {
 			if messages == 0 {
 				t.Errorf("%s by %s: no messages of rank %d", test.choice, test.algorithm, rank)
 			}
+		}
+	}
+}
+
+// TestDirect checks the lowering of a non-blocking allreduce by SMPI's tables, whatever other rules are: the op behind
+// its start waits for the last send, and the op behind its end for every message.
+func TestDirect(t *testing.T) {
+	lower := func(choice string, waiters int, last dag.Op) string {
+		b := dag.NewBuilder(3)
+		for rank := range 3 {
+			r := b.Rank(rank)
+			r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 8})
+			r.RequiresStart(r.Calc(5), 0)
+			for range waiters {
+				r.Add(last, 0, 1)
+			}
+		}
+		var got strings.Builder
+		r := mustLower(t, b.Trace(), choice).Ranks[1]
+		for i := range r.Len() {
+			fmt.Fprintf(&got, "%v %d after %v, starts %v\n", r.Kind[i], r.Peer.At(i), r.Deps.Of(i), r.StartDeps.Of(i))
+		}
+		return got.String()
+	}
+	const messages = `send 0 after [], starts []
+recv 0 after [], starts [1]
+send 2 after [], starts []
+recv 2 after [], starts [1]
+`
+	wait := dag.Op{Kind: dag.Calc}
+	for _, choice := range []string{"smpi-default", "smpi-mpich", "smpi-ompi", "smpi-mpich;allreduce=ring"} {
+		want := messages + "calc 0 after [], starts [2]\ncalc 0 after [5 4 3 2 1], starts [5 4 3 2]\n"
+		if got := lower(choice, 1, wait); got != want {
+			t.Errorf("%s: got\n%sexpected\n%s", choice, got, want)
+		}
+	}
+	marker := messages + "calc 0 after [4 3 2 1], starts [4 3 2 1]\ncalc 0 after [], starts [3]\n"
+	for _, test := range []struct {
+		waiters int
+		last    dag.Op
+		want    string
+	}{
+		{2, wait, marker + "calc 0 after [2 1], starts []\ncalc 0 after [3 2], starts []\n"},
+		{1, dag.Op{Kind: dag.Send, Peer: 1}, marker + "send 1 after [2 1], starts []\n"},
+	} {
+		if got := lower("smpi-ompi", test.waiters, test.last); got != test.want {
+			t.Errorf("%d ops wait: got\n%sexpected\n%s", test.waiters, got, test.want)
+		}
+	}
+	if got := lower("mpich", 1, wait); !strings.Contains(got, "send 0 after") || strings.Count(got, "recv") != 2 {
+		t.Errorf("mpich: got\n%s", got)
+	}
+	// One member that goes on before the end makes the collective non-blocking for all.
+	b := dag.NewBuilder(3)
+	for rank := range 3 {
+		r := b.Rank(rank)
+		r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 8})
+		if rank == 1 {
+			r.RequiresStart(r.Calc(5), 0)
+		}
+	}
+	for rank, r := range mustLower(t, b.Trace(), "smpi-mpich").Ranks {
+		messages := 0
+		for _, kind := range r.Kind {
+			if kind != dag.Calc {
+				messages++
+			}
+		}
+		if messages != 4 {
+			t.Errorf("rank %d has %d messages, expected one to and one from each of the others", rank, messages)
 		}
 	}
 }

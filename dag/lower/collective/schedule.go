@@ -31,6 +31,7 @@ type Step struct {
 	Awaited bool // a later step waits for this one; the others are the last steps of the schedule
 	// the member may go on after the start of the message; matters only to protocols with other costs of such messages
 	NonBlocking bool
+	Follows     bool   // the start of the step before precedes this one
 	Lane        uint8  // 0..lanes-1; messages of different lanes never match
 	Peer        int32  // position of the partner
 	Bytes       int64  // message size
@@ -119,6 +120,11 @@ func (s *Schedule) expect(from int, x span, after ...int32) int32 {
 	return i
 }
 
+// follow makes a step begin after the start of the step before.
+func (s *Schedule) follow(step int32) {
+	s.Steps[step].Follows = true
+}
+
 // Recv appends a receive from position from, which waits for the steps after, and returns its number.
 func (s *Schedule) Recv(from int, bytes int64, after ...int32) int32 {
 	return s.add(dag.Recv, from, span{0, bytes}, overwrite, after)
@@ -137,6 +143,15 @@ func (s *Schedule) recv(from int, x span, after ...int32) int32 {
 // combine appends a receive of the data x, which the member reduces into its own.
 func (s *Schedule) combine(from int, x span, after ...int32) int32 {
 	return s.reduced(s.add(dag.Recv, from, x, reduce, after), 1)
+}
+
+// absorb appends a non-blocking receive of the data x, which the member reduces into its own, and returns the number of
+// the receive.
+func (s *Schedule) absorb(from int, x span, after ...int32) int32 {
+	received := int32(len(s.Steps))
+	s.combine(from, x, after...)
+	s.Steps[received].NonBlocking = true
+	return received
 }
 
 // combinePrefix appends a receive of the data x, which enters the member's result of a scan by the given number of

@@ -9,6 +9,7 @@ const defaults = "barrier=dissemination; bcast=binomial; reduce=binomial; allred
 type table struct {
 	name   string
 	text   string
+	direct bool // Choice.direct
 	choice Choice
 }
 
@@ -16,9 +17,9 @@ var tables = [...]*table{
 	{name: "default", text: defaults},
 	{name: "mpich", text: mpich},
 	{name: "openmpi", text: openMPI},
-	{name: "smpi-default", text: smpiDefault},
-	{name: "smpi-mpich", text: smpiMPICH},
-	{name: "smpi-ompi", text: smpiOMPI},
+	{name: "smpi-default", text: smpiDefault, direct: true},
+	{name: "smpi-mpich", text: smpiMPICH, direct: true},
+	{name: "smpi-ompi", text: smpiOMPI, direct: true},
 }
 
 func init() {
@@ -27,6 +28,7 @@ func init() {
 		if t.choice, err = ParseChoice(t.text); err != nil {
 			panic(err) // a test parses all tables
 		}
+		t.choice.direct = t.direct
 	}
 }
 
