@@ -483,49 +483,69 @@ func hash(from, match uint32) uint32 {
 
 // pairOrder restores the order of messages between two ranks if messages on different NICs can overtake each other.
 type pairOrder struct {
-	issued   map[uint32]uint32 // by destination rank: number of messages handed to a NIC
-	incoming map[uint32]*incoming
+	outgoing map[uint32]*pair // by destination rank
+	incoming map[uint32]*pair // by source rank
+
+	// The pairs of the latest message in each direction: most messages of a rank follow one to or from the same rank.
+	to, from *pair
 }
 
-// incoming is the state of the messages from one rank.
-type incoming struct {
-	matched uint32            // number of messages announced in order
-	early   map[uint32]uint32 // messages that arrived early, by index
+// pair is the state of the messages to a rank, or from one.
+type pair struct {
+	rank  uint32
+	count uint32            // of messages to a rank: handed to a NIC; from one: announced in order
+	early map[uint32]uint32 // messages that arrived early, by index; nil if there were none
 }
 
 func newPairOrder() *pairOrder {
-	return &pairOrder{issued: make(map[uint32]uint32), incoming: make(map[uint32]*incoming)}
+	return &pairOrder{outgoing: make(map[uint32]*pair), incoming: make(map[uint32]*pair)}
+}
+
+// find returns the pair with a rank: the latest one, or that of the map, which it makes the latest.
+func find(latest **pair, all map[uint32]*pair, rank uint32) *pair {
+	if p := *latest; p != nil && p.rank == rank {
+		return p
+	}
+	p := all[rank]
+	if p == nil {
+		p = &pair{rank: rank}
+		all[rank] = p
+	}
+	*latest = p
+	return p
 }
 
 // issue returns the index of the next message to a rank.
 func (o *pairOrder) issue(to uint32) uint32 {
-	n := o.issued[to]
-	o.issued[to] = n + 1
-	return n
+	p := find(&o.to, o.outgoing, to)
+	p.count++
+	return p.count - 1
 }
 
 // arrive returns m if it is the next message of its source rank. Otherwise it stores m and returns NoOp. number has the
 // message indices.
 func (o *pairOrder) arrive(from, m uint32, number []uint32) uint32 {
-	in := o.incoming[from]
-	if in == nil {
-		in = &incoming{early: make(map[uint32]uint32)}
-		o.incoming[from] = in
-	}
-	if number[m] != in.matched {
-		in.early[number[m]] = m
+	p := find(&o.from, o.incoming, from)
+	if number[m] != p.count {
+		if p.early == nil {
+			p.early = make(map[uint32]uint32)
+		}
+		p.early[number[m]] = m
 		return NoOp
 	}
-	in.matched++
+	p.count++
 	return m
 }
 
 // following returns the stored message that is next of a source rank, or NoOp.
 func (o *pairOrder) following(from uint32) uint32 {
-	in := o.incoming[from]
-	if m, here := in.early[in.matched]; here {
-		delete(in.early, in.matched)
-		in.matched++
+	p := find(&o.from, o.incoming, from)
+	if len(p.early) == 0 {
+		return NoOp
+	}
+	if m, here := p.early[p.count]; here {
+		delete(p.early, p.count)
+		p.count++
 		return m
 	}
 	return NoOp

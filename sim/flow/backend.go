@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/fit"
@@ -504,9 +505,10 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	if r.program.Windowed() {
 		messages = min(messages, b.maxFlows, roomForRecords(o.Context))
 	}
-	c.records = make([]record, 0, messages)
+	c.records = cpu.InHugePages(make([]record, 0, messages))
 	if b.balance == balanceSpray && b.entropy == 0 || b.balance == balanceFixed {
 		c.cache = make(map[[2]uint32]*route)
+		c.latest = make([]latestRoute, b.size())
 	}
 	if b.gap > 0 {
 		c.nicFree = make([]uint64, r.program.Ranks()*c.nics)

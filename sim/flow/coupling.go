@@ -44,6 +44,7 @@ type coupling struct {
 	back    path
 	used    []uint32             // ports of there
 	cache   map[[2]uint32]*route // by source and destination, if all their flows have one; nil: they do not
+	latest  []latestRoute        // by source: of the latest flow with a route of the cache
 	unused  []*route
 	sent    []uint64 // by message: time of its handover; nil without a timeline
 	number  []uint32 // by message: number of its flow; nil without a critical path
@@ -88,6 +89,12 @@ type running struct {
 	left    float64  // bytes since its path last changed
 	running bool
 	number  uint32 // of the flow, from 1
+}
+
+// latestRoute is the route from a host to another. A host mostly sends several messages to one host in a row.
+type latestRoute struct {
+	route *route // nil: none
+	to    uint32
 }
 
 // Events of the coupling in the engine's queues.
@@ -252,12 +259,12 @@ func (c *coupling) advance(a *sim.Actor) {
 		switch idle := c.running == 0 && len(c.waiting) == 0; {
 		case !idle && c.nextChange() < next:
 			next = c.nextChange()
-		case c.fluid.queue.empty():
+		case c.fluid.earliest().empty():
 			return
 		}
 		switch {
 		case next > math.MaxInt64:
-			m := c.active[c.fluid.queue.first().number].message
+			m := c.active[c.fluid.earliest().first().number].message
 			a.Schedule(c.program.Ops[m].Rank, next, sendEnded, m) // ends the run with an error
 			return
 		case next >= a.Until():
@@ -401,8 +408,14 @@ func (c *coupling) record(r *record) (at uint32, err error) {
 // route returns the route of a flow, and sets c.used to its ports. The policy least keeps a path that works.
 func (c *coupling) route(from, to, number uint32, keep []uint32) (*route, error) {
 	pair := [2]uint32{from, to}
-	if r := c.cache[pair]; r != nil {
-		return r, nil
+	if c.cache != nil {
+		if latest := &c.latest[from]; latest.route != nil && latest.to == to {
+			return latest.route, nil
+		}
+		if r := c.cache[pair]; r != nil {
+			c.latest[from] = latestRoute{r, to}
+			return r, nil
+		}
 	}
 	c.back.hops = c.back.hops[:0]
 	if c.model.crossTraffic { // without a path back, acknowledgements take nothing, as in SimGrid

@@ -71,6 +71,7 @@ func (c *coupling) apply(a *sim.Actor) {
 		return
 	}
 	clear(c.cache)
+	clear(c.latest)
 	for f := range c.active {
 		if c.active[f].running {
 			c.reroute(uint32(f))
@@ -186,10 +187,10 @@ func (s *fluid) freeze(f uint32) {
 // redirect gives a frozen flow another path; nil: none. A flow in its latency phase keeps the end of that phase.
 func (s *fluid) redirect(f uint32, d *demand) {
 	x := &s.flows[f]
-	waiting := x.active || !s.queue.has(f)
+	waiting := x.active || !s.starting.has(f)
 	if x.active {
 		s.leave(f)
-		s.queue.remove(f)
+		s.ending.remove(f)
 	}
 	x.route, x.round = nil, 0
 	s.limits[f] = limit{by: noLink}

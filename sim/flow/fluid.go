@@ -33,8 +33,11 @@ type fluid struct {
 	flows  []stream
 	free   []uint32     // unused entries of flows
 	unused [][][]uint32 // memory of stream.at, by length
-	queue  minHeap      // flows by the time at which their latency phase or they end
 	now    float64
+
+	// Flows by the time of their next event: the end of their latency phase, or of the flow. They are apart because few
+	// flows are in their latency phase at a time.
+	starting, ending minHeap
 
 	// levels has the level of each link: that of its flows which nothing else limits, in bytes. It is infinite for
 	// links that are not full.
@@ -160,17 +163,26 @@ func (s *fluid) add(at, bytes float64, d *demand) uint32 {
 	x := &s.flows[f]
 	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, most: d.route.bound * d.penalty,
 		factor: d.factor, left: bytes, changed: at}
-	s.queue.set(f, at+d.latency)
+	s.starting.set(f, at+d.latency)
 	return f
 }
 
 // next returns the time of the next event, or infinity.
 func (s *fluid) next() float64 {
 	s.settle()
-	if s.queue.empty() {
+	q := s.earliest()
+	if q.empty() {
 		return math.Inf(1)
 	}
-	return s.queue.first().key()
+	return q.first().key()
+}
+
+// earliest returns the queue with the next event. It is empty if there is none.
+func (s *fluid) earliest() *minHeap {
+	if s.ending.empty() || !s.starting.empty() && s.starting.first().before(s.ending.first()) > 0 {
+		return &s.starting
+	}
+	return &s.ending
 }
 
 // step handles the events of the next time and appends the flows that end to ended. The caller releases their numbers.
@@ -178,9 +190,13 @@ func (s *fluid) step(ended []uint32) []uint32 {
 	t := s.next()
 	s.now = max(s.now, t)
 	until := t + max(grain, t*together)
-	for !s.queue.empty() && s.queue.first().key() <= until {
-		f := s.queue.first().number
-		s.queue.remove(f)
+	for {
+		q := s.earliest()
+		if q.empty() || q.first().key() > until {
+			return ended
+		}
+		f := q.first().number
+		q.remove(f)
 		x := &s.flows[f]
 		switch {
 		case x.active:
@@ -192,7 +208,6 @@ func (s *fluid) step(ended []uint32) []uint32 {
 			s.enter(f)
 		}
 	}
-	return ended
 }
 
 // release makes the number of an ended flow available.
@@ -496,5 +511,5 @@ func (s *fluid) apply(f uint32) {
 	}
 	x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
 	x.changed, x.share = s.now, level/x.penalty
-	s.queue.set(f, x.changed+x.left/(x.share*x.factor)*psPerSecond)
+	s.ending.set(f, x.changed+x.left/(x.share*x.factor)*psPerSecond)
 }

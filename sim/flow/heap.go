@@ -7,9 +7,16 @@ import (
 
 // minHeap is a heap of numbers by their keys, then by number.
 type minHeap struct {
-	entries []entry
-	places  []int32 // by number: index in entries from 1; 0: not there
+	entries []entry // from top on
+	places  []int32 // by number: index in entries; 0: not there
 }
+
+// top is the index of the first entry. With it, the four entries below one are in one cache line.
+const top = 3
+
+// above returns the index of the entry above one, below that of the first entry below it.
+func above(i int) int { return i/4 + 2 }
+func below(i int) int { return 4 * (i - 2) }
 
 // entry is a number with its key.
 type entry struct {
@@ -26,10 +33,10 @@ func (e entry) before(o entry) int {
 	return int(borrow)
 }
 
-func (h *minHeap) empty() bool { return len(h.entries) == 0 }
+func (h *minHeap) empty() bool { return len(h.entries) <= top }
 
 // first returns the entry with the lowest key.
-func (h *minHeap) first() entry { return h.entries[0] }
+func (h *minHeap) first() entry { return h.entries[top] }
 
 // has reports whether a number is in the heap.
 func (h *minHeap) has(number uint32) bool { return int(number) < len(h.places) && h.places[number] > 0 }
@@ -41,7 +48,7 @@ func (h *minHeap) set(number uint32, key float64) {
 		h.add(e)
 		return
 	}
-	i := int(h.places[number]) - 1
+	i := int(h.places[number])
 	if e.before(h.entries[i]) > 0 {
 		h.up(e, i)
 	} else {
@@ -54,7 +61,7 @@ func (h *minHeap) lower(number uint32, key float64) {
 	e := entry{math.Float64bits(key), number}
 	if !h.has(number) {
 		h.add(e)
-	} else if i := int(h.places[number]) - 1; e.bits < h.entries[i].bits {
+	} else if i := int(h.places[number]); e.bits < h.entries[i].bits {
 		h.up(e, i)
 	}
 }
@@ -62,6 +69,9 @@ func (h *minHeap) lower(number uint32, key float64) {
 func (h *minHeap) add(e entry) {
 	for len(h.places) <= int(e.number) {
 		h.places = append(h.places, 0)
+	}
+	if h.entries == nil {
+		h.entries = make([]entry, top, 16)
 	}
 	h.entries = append(h.entries, e)
 	h.up(e, len(h.entries)-1)
@@ -72,13 +82,13 @@ func (h *minHeap) remove(number uint32) {
 	if !h.has(number) {
 		return
 	}
-	i, last := int(h.places[number])-1, len(h.entries)-1
+	i, last := int(h.places[number]), len(h.entries)-1
 	h.places[number] = 0
 	moved := h.entries[last]
 	h.entries = h.entries[:last]
 	switch {
 	case i == last:
-	case i > 0 && moved.before(h.entries[(i-1)/4]) > 0:
+	case i > top && moved.before(h.entries[above(i)]) > 0:
 		h.up(moved, i)
 	default:
 		h.down(moved, i)
@@ -87,16 +97,19 @@ func (h *minHeap) remove(number uint32) {
 
 // clear removes all numbers.
 func (h *minHeap) clear() {
-	for _, e := range h.entries {
+	if h.empty() {
+		return
+	}
+	for _, e := range h.entries[top:] {
 		h.places[e.number] = 0
 	}
-	h.entries = h.entries[:0]
+	h.entries = h.entries[:top]
 }
 
 // up places an entry at an index, or above it.
 func (h *minHeap) up(e entry, i int) {
-	for i > 0 {
-		parent := (i - 1) / 4
+	for i > top {
+		parent := above(i)
 		if e.before(h.entries[parent]) == 0 {
 			break
 		}
@@ -108,8 +121,8 @@ func (h *minHeap) up(e entry, i int) {
 
 // down places an entry at an index, or below it.
 func (h *minHeap) down(e entry, i int) {
-	for 4*i+1 < len(h.entries) {
-		first := 4*i + 1
+	for below(i) < len(h.entries) {
+		first := below(i)
 		children := h.entries[first:min(first+4, len(h.entries))]
 		least := 0
 		for c := 1; c < len(children); c++ {
@@ -126,5 +139,5 @@ func (h *minHeap) down(e entry, i int) {
 
 func (h *minHeap) put(i int, e entry) {
 	h.entries[i] = e
-	h.places[e.number] = int32(i + 1)
+	h.places[e.number] = int32(i)
 }
