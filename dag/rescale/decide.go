@@ -11,76 +11,132 @@ import (
 	"github.com/tracedag/tracedag/dag"
 )
 
-// Decision is options that another trace of the program decided, and how much the trace differs from the other one when
-// it is rescaled to its ranks.
+// Decision is options that other traces of the program decided, and how much they differ from the trace when it is
+// rescaled to their ranks.
 type Decision struct {
 	Options Options
-	Second  int     // ranks of the other trace
-	Bytes   float64 // sum of the differences of bytes of pairs of ranks and of collectives, relative to all bytes
-	Calcs   float64 // difference of the total time of calcs, relative
+	Others  []Difference // of each other trace
 }
 
-// Decide decides between the assumptions of [Rescale]: weak or strong scaling (unless fixed is set), the order of the
-// dimensions of the grid, and what rounds on a ring are. It rescales the trace to the ranks of another trace of the
-// same program and takes the options whose result is most like the other trace.
-func Decide(ctx context.Context, t, second *dag.Trace, o Options, fixed bool) (*Decision, error) {
-	if len(second.Ranks) == len(t.Ranks) {
-		return nil, fmt.Errorf("the second trace has %d ranks, as the first; expected another number",
-			len(second.Ranks))
+// Difference is how much a trace differs from another one when it is rescaled to its ranks.
+type Difference struct {
+	Ranks int     // of the other trace
+	Bytes float64 // sum of the differences of bytes of pairs of ranks and of collectives, relative to all bytes
+	Calcs float64 // difference of the total time of calcs, relative
+}
+
+// most returns the largest differences.
+func (d *Decision) most() (bytes, calcs float64) {
+	for _, o := range d.Others {
+		bytes, calcs = max(bytes, o.Bytes), max(calcs, o.Calcs)
 	}
+	return bytes, calcs
+}
+
+// maxDifference is the largest difference of bytes, relative, of a trace of the same program.
+const maxDifference = 0.05
+
+// Decide decides between the rules of [Rescale]: weak or strong scaling (unless fixed is set), the grid, numbers of
+// rounds, and how sizes depend on the number of ranks. It rescales the trace to the ranks of other traces of the same
+// program, one or more, and takes the options whose results are most like these. It returns a [*Refusal] if none are.
+func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, fixed bool) (*Decision, error) {
 	m, err := analyze(ctx, t, o.OldGrid)
 	if err != nil {
 		return nil, err
 	}
-	other, err := analyze(ctx, second, nil)
-	if err != nil {
-		return nil, fmt.Errorf("the second trace: %w", err)
+	models, truths := make([]*model, len(others)), make([]*volumes, len(others))
+	used := map[int]bool{len(t.Ranks): true}
+	for i, other := range others {
+		if n := len(other.Ranks); used[n] {
+			return nil, fmt.Errorf("a second trace has %d ranks, as the first or another one; expected another number",
+				n)
+		}
+		used[len(other.Ranks)] = true
+		if models[i], err = analyze(ctx, other, nil); err != nil {
+			return nil, fmt.Errorf("the trace of %d ranks: %w", len(other.Ranks), err)
+		}
+		grid := models[i].old.grid
+		if len(grid) != len(m.old.grid) {
+			return nil, refuse("the %d ranks form a grid of %s, the %d ranks of another trace one of %s", len(t.Ranks),
+				text(m.old.grid), len(other.Ranks), text(grid))
+		}
+		o.seen = append(slices.Clip(o.seen), grid)
+		truths[i] = volume(other)
 	}
-	grid := other.old.grid
-	if len(grid) != len(m.old.grid) {
-		return nil, refuse("the ranks form a grid of %s, those of the second trace one of %s", text(m.old.grid),
-			text(grid))
-	}
-	truth := volume(second)
 	var best *Decision
 	var why error
-	for _, scaling := range []Scaling{Weak, Strong} {
-		if fixed && scaling != o.Scaling {
+	for _, try := range m.tries(o, fixed) {
+		d, err := m.against(ctx, models, truths, try)
+		var r *Refusal
+		if errors.As(err, &r) {
+			why = err
 			continue
+		} else if err != nil {
+			return nil, err
 		}
-		for _, rounds := range []bool{false, true} {
-			try := o
-			try.Ranks, try.Scaling, try.FixedRounds, try.Grid = len(second.Ranks), scaling, rounds || o.FixedRounds,
-				grid
-			out, _, err := m.extrapolate(ctx, try)
-			var r *Refusal
-			if errors.As(err, &r) {
-				why = err
+		d.Options = try
+		if best != nil {
+			bytes, calcs := d.most()
+			if b, c := best.most(); bytes > b || bytes == b && calcs >= c {
 				continue
-			} else if err != nil {
-				return nil, err
-			}
-			d := compare(volume(out), truth)
-			d.Options, d.Second = try, len(second.Ranks)
-			if best == nil || d.Bytes < best.Bytes || d.Bytes == best.Bytes && d.Calcs < best.Calcs {
-				best = d
 			}
 		}
+		best = d
 	}
 	if best == nil {
 		return nil, why
 	}
-	if best.Bytes > 0 {
-		best.Options.growths = m.growths(other, best.Options)
-		if out, _, err := m.extrapolate(ctx, best.Options); err == nil {
-			best.Bytes = compare(volume(out), truth).Bytes
-		} else {
-			best.Options.growths = nil
+	m.learn(models, &best.Options)
+	after, err := m.against(ctx, models, truths, best.Options)
+	if err != nil {
+		return nil, err
+	}
+	best.Others = after.Others
+	for _, d := range best.Others {
+		if d.Bytes > maxDifference && !o.Likeliest {
+			return nil, refuse("no rule makes the %d ranks of another trace from the %d ranks of this one: bytes would "+
+				"differ by %.3g %%, expected %.3g %% or less; use traces of the same program and input, or "+
+				"--likeliest",
+				d.Ranks, m.old.ranks, 100*d.Bytes, 100*maxDifference)
 		}
 	}
-	best.Options.Ranks, best.Options.Grid = o.Ranks, o.Grid
-	best.Options.like, best.Options.decided = grid, best
+	best.Options.settled, best.Options.decided = true, best
 	return best, nil
+}
+
+// tries returns the options to compare.
+func (m *model) tries(o Options, fixed bool) (all []Options) {
+	unsure := slices.ContainsFunc(m.loops, func(x loop) bool { return x.counted })
+	for _, scaling := range []Scaling{Weak, Strong} {
+		if fixed && scaling != o.Scaling {
+			continue
+		}
+		o.Scaling = scaling
+		all = append(all, o)
+		if unsure && !o.FixedRounds && !o.GrowingRounds {
+			keeps, grows := o, o
+			keeps.FixedRounds, grows.GrowingRounds = true, true
+			all = append(all, keeps, grows)
+		}
+	}
+	return all
+}
+
+// against rescales to the ranks of other traces and compares.
+func (m *model) against(ctx context.Context, models []*model, truths []*volumes, o Options) (*Decision, error) {
+	d := &Decision{}
+	for i, other := range models {
+		try := o
+		try.Ranks, try.Grid, try.Likeliest = other.old.ranks, other.old.grid, true
+		out, _, err := m.extrapolate(ctx, try)
+		if err != nil {
+			return nil, err
+		}
+		differs := compare(volume(out), truths[i])
+		differs.Ranks = try.Ranks
+		d.Others = append(d.Others, differs)
+	}
+	return d, nil
 }
 
 // volumes are the bytes of each pair of ranks and each kind of collective, and the time of calcs.
@@ -109,7 +165,7 @@ func volume(t *dag.Trace) *volumes {
 }
 
 // compare compares the volumes of a rescaled and a recorded trace.
-func compare(a, b *volumes) *Decision {
+func compare(a, b *volumes) (d Difference) {
 	differ, all := 0.0, 0.0
 	add := func(x, y float64) { differ, all = differ+math.Abs(x-y), all+y }
 	keys := map[pair]bool{}
@@ -125,7 +181,6 @@ func compare(a, b *volumes) *Decision {
 	for i := range a.collectives {
 		add(a.collectives[i], b.collectives[i])
 	}
-	d := &Decision{}
 	if all > 0 {
 		d.Bytes = differ / all
 	}
@@ -142,39 +197,39 @@ type sized struct {
 	bytes int64
 }
 
-// growth is the dependence of a size on the ranks: it is proportional to a power of their number, or of those along a
-// dimension.
-type growth struct {
-	power int // -2..1
-	dim   int // -1: all ranks
-}
-
-// growths compares the sizes of calls with those in another trace. It returns the growth of the sizes that the scaling
-// does not give.
-func (m *model) growths(other *model, o Options) map[sized]growth {
-	g := &target{model: m, o: o, new: space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic, grid: o.Grid}}
-	mine, theirs := m.single(), other.single()
-	found, contradicted := map[sized]growth{}, map[sized]bool{}
-	// learn compares a slot with that of the other trace; slots are all those of the same call, in rounds of a loop.
-	learn := func(inst *instance, pair *slot, slots []int32) {
-		s := &m.slots[inst.slot]
-		for which, sizes := range [2][2]size{{s.size, pair.size}, {s.recv, pair.recv}} {
-			for v, want := range sizes[0].against(&sizes[1]) {
-				if g.scaled(s, inst, v, which) == want {
-					continue
-				}
-				now, known := m.growthOf(s.call, o, v, want)
-				for _, slot := range slots {
-					key := sized{*m.slots[slot].call, which, v}
-					before, twice := found[key]
-					if !known || twice && before != now {
-						contradicted[key] = true
+// learn compares the sizes of calls with those in other traces, and sets the laws that give them.
+func (m *model) learn(others []*model, o *Options) {
+	o.laws, o.fits = map[sized][]growth{}, map[sized]bool{}
+	for _, other := range others {
+		g := &target{model: m, o: *o, new: space{ranks: other.old.ranks, ring: m.old.ring, periodic: m.old.periodic,
+			grid: other.old.grid}}
+		g.o.laws, g.o.fits = nil, nil
+		m.compareSizes(other, func(inst *instance, pair *slot, slots []int32) {
+			s := &m.slots[inst.slot]
+			for which, sizes := range [2][2]size{{s.size, pair.size}, {s.recv, pair.recv}} {
+				for v, want := range sizes[0].against(&sizes[1]) {
+					usual := g.scaled(s, inst, v, which) == want
+					for _, slot := range slots {
+						key := sized{*m.slots[slot].call, which, v}
+						laws, known := o.laws[key]
+						if !known {
+							laws = m.allLaws(s.call, g, v, want)
+						}
+						o.fits[key] = usual && (!known || o.fits[key])
+						o.laws[key] = slices.DeleteFunc(laws, func(l growth) bool {
+							return l.apply(v, l.share(&m.old, g.new.ranks, g.new.grid)) != want
+						})
 					}
-					found[key] = now
 				}
 			}
-		}
+		})
 	}
+}
+
+// compareSizes finds the calls that correspond to those of another trace; slots are all those of the same call, in
+// rounds of a loop.
+func (m *model) compareSizes(other *model, found func(inst *instance, pair *slot, slots []int32)) {
+	mine, theirs := m.single(), other.single()
 	seen := map[call]int{}
 	for _, i := range m.order {
 		s := &m.slots[i]
@@ -186,29 +241,29 @@ func (m *model) growths(other *model, o Options) map[sized]growth {
 			continue
 		}
 		seen[*s.call]++
-		learn(&instance{slot: i, loop: -1}, &other.slots[b[n]], []int32{i})
+		found(&instance{slot: i, loop: -1}, &other.slots[b[n]], []int32{i})
 	}
-	if len(m.loops) == len(other.loops) {
-		for l := range m.loops {
-			x, y := &m.loops[l], &other.loops[l]
-			a, b := m.bodyCalls(x), other.bodyCalls(y)
-			for n := range min(len(a), len(b)) {
-				s, pair := m.slots[m.order[x.first+a[n]]], other.slots[other.order[y.first+b[n]]]
-				if x.body[a[n]].half != 0 || s.shape() != pair.shape() {
-					continue
-				}
-				var slots []int32
-				for round := range x.rounds {
-					slots = append(slots, m.order[x.first+round*x.length+a[n]])
-				}
-				learn(&instance{slot: slots[0], loop: int32(l), body: a[n]}, &pair, slots)
+	if len(m.loops) != len(other.loops) {
+		return
+	}
+	for l := range m.loops {
+		x, y := &m.loops[l], &other.loops[l]
+		a, b := m.bodyCalls(x), other.bodyCalls(y)
+		for n := range min(len(a), len(b)) {
+			s, pair := m.slots[m.order[x.first+a[n]]], other.slots[other.order[y.first+b[n]]]
+			if s.shape() != pair.shape() || x.body[a[n]].half != y.body[b[n]].half {
+				continue
 			}
+			var slots []int32
+			for round := range x.rounds {
+				slots = append(slots, m.order[x.first+round*x.length+a[n]])
+			}
+			if x.body[a[n]].half != 0 {
+				slots = slots[:1]
+			}
+			found(&instance{slot: slots[0], loop: int32(l), body: a[n]}, &pair, slots)
 		}
 	}
-	for key := range contradicted {
-		delete(found, key)
-	}
-	return found
 }
 
 // bodyCalls returns the places of the calls in the rounds of a loop.
@@ -255,42 +310,4 @@ func (z *size) against(other *size) map[int64]int64 {
 	}
 	delete(all, 0)
 	return all
-}
-
-// growthOf returns a growth from a size to the one in another trace. Sizes of calls on the grid or a part of it may
-// depend on a dimension.
-func (m *model) growthOf(c *call, o Options, bytes, want int64) (growth, bool) {
-	var all []growth
-	if len(m.old.grid) > 1 && (c.rule == onGrid || c.comm>>8 != 0) {
-		for d := range m.old.grid {
-			all = append(all, growth{-1, d})
-		}
-	}
-	for _, power := range []int{-1, 0, 1, -2} {
-		all = append(all, growth{power, -1})
-	}
-	for _, l := range all {
-		f := l.share(&m.old, o.Ranks, o.Grid)
-		if scaleBytes(bytes, f.numerator, f.denominator) == want {
-			return l, true
-		}
-	}
-	return growth{}, false
-}
-
-// share returns the factor of sizes on other ranks.
-func (l growth) share(s *space, ranks int, grid []int) share {
-	old := s.ranks
-	if l.dim >= 0 {
-		old, ranks = s.grid[l.dim], grid[l.dim]
-	}
-	f := share{1, 1}
-	for range max(l.power, -l.power) {
-		if l.power > 0 {
-			f.times(ranks, old)
-		} else {
-			f.times(old, ranks)
-		}
-	}
-	return f
 }

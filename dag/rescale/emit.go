@@ -30,6 +30,7 @@ type target struct {
 	donors    []int32   // recorded rank for calcs and sizes of each rank
 	commBase  map[int32]int32
 	comms     []dag.Comm
+	gridDoubt *doubt // about the new grid
 }
 
 // instance is a slot, or a slot of a round of a loop.
@@ -95,7 +96,15 @@ func (g *target) plan() error {
 // keepsRounds reports whether the number of rounds of a loop is that of the recorded one. A root that goes round
 // several times has a round for each block of the data, whose number strong scaling keeps.
 func (g *target) keepsRounds(x *loop) bool {
-	return x.counted && (g.o.FixedRounds || x.roots && x.count.times > 1 && g.o.Scaling == Strong)
+	switch {
+	case !x.counted || g.o.GrowingRounds:
+		return false
+	case g.o.FixedRounds:
+		return true
+	case x.roots:
+		return x.count.times > 1 && g.o.Scaling == Strong
+	}
+	return x.unsure && !x.count.root
 }
 
 // modelRound returns the recorded round that a round is like: the last like the last, the others like those from the
@@ -702,14 +711,16 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 	f := share{1, 1}
 	c := s.call
 	p, n := g.old.ranks, g.new.ranks
-	if l, known := g.o.growths[sized{*c, which, v}]; known && (i.loop < 0 || g.loops[i.loop].body[i.body].half == 0) {
-		f = l.share(&g.old, n, g.new.grid)
-		return scaleBytes(v, f.numerator, f.denominator)
+	if key := g.sizedOf(i, v, which); len(g.o.laws[key]) > 0 && !g.o.fits[key] {
+		l := g.o.laws[key][0]
+		return l.apply(v, l.share(&g.old, n, g.new.grid))
 	}
 	strong := g.o.Scaling == Strong
 	if c.kind != dag.Coll {
 		switch {
-		case i.loop >= 0:
+		case strong && v > few && g.inSquare(c, i):
+			f = wide.share(&g.old, n, g.new.grid)
+		case i.loop >= 0 && !g.loops[i.loop].unsure:
 			x := &g.loops[i.loop]
 			switch {
 			case x.counted && x.count.times == 2 && !g.o.FixedRounds: // the blocks of an allreduce in a ring
@@ -771,6 +782,17 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 		g.shrink(&f, c.comm, v)
 	}
 	return scaleBytes(v, f.numerator, f.denominator)
+}
+
+// sizedOf returns the call of a size, of the first round of a loop if the size changes from round to round.
+func (g *target) sizedOf(i *instance, v int64, which int) sized {
+	slot := i.slot
+	if i.loop >= 0 {
+		if x := &g.loops[i.loop]; x.body[i.body].half != 0 {
+			slot = g.order[x.first+i.body]
+		}
+	}
+	return sized{*g.slots[slot].call, which, v}
 }
 
 // few is the size in bytes of a number or a few, whose size does not depend on that of the problem.

@@ -16,6 +16,7 @@ type loop struct {
 	body          []progress // of each slot of a round
 	roots         bool       // of collectives with a root that goes from member to member
 	counted       bool       // only the number of rounds shows that they depend on the number of ranks
+	unsure        bool       // the number may as well be fixed
 }
 
 // count is the number of rounds as a function of the number of ranks, or of those along some dimensions of the grid.
@@ -23,6 +24,7 @@ type count struct {
 	mask   int32 // bits of the dimensions, of which the longest counts; 0: all ranks
 	log    bool  // binary logarithm, of the shortest dimension
 	times  int   // factor; 0: half
+	per    int   // divisor, if more than 1
 	offset int
 	fixed  bool // the offset, whatever the number of ranks
 	root   bool // the logarithm of the square root, rounded up: rounds in rows of a square grid
@@ -39,6 +41,8 @@ func (c count) of(s *space) int {
 		return bits.Len(uint(n)) - 1 + c.offset
 	case c.times == 0:
 		return n/2 + c.offset
+	case c.per > 1:
+		return c.times*n/c.per + c.offset
 	}
 	return c.times*n + c.offset
 }
@@ -343,7 +347,16 @@ func (f *loopFinder) inRows(x *loop) bool {
 			return false
 		}
 	}
-	return p&(p-1) == 0 && p >= 16 && x.rounds == bits.Len(uint(p))/2
+	return x.rounds == rowRounds(p)
+}
+
+// rowRounds returns the number of rounds by exclusive or in the rows of a grid of n ranks that is square, or twice as
+// long as wide; 0 for fewer than 16 ranks, or no power of two.
+func rowRounds(n int) int {
+	if n&(n-1) != 0 || n < 16 {
+		return 0
+	}
+	return bits.Len(uint(n)) / 2
 }
 
 // doubles reports whether the distances of two rounds are 1 and 2, the second of which only multiples of 2 have, and
@@ -352,7 +365,7 @@ func (f *loopFinder) doubles(x *loop) bool {
 	for b := range x.body {
 		p, next := &x.body[b], f.at(x, 1, b)
 		if p.kind == sum && (p.step != p.start || max(p.step, -p.step) != 1 ||
-			!next.multiple() && (next.call.rule != byXor || f.old.ranks != 16)) { // two rounds in rows of 4
+			!next.multiple() && (next.call.rule != byXor || x.rounds != rowRounds(f.old.ranks))) {
 			return false
 		}
 	}
@@ -379,7 +392,7 @@ func (f *loopFinder) rootsAt(x loop, mask int32) (loop, bool) {
 			return x, false // messages, or too few rounds to see all members
 		}
 	}
-	x.roots, x.counted, x.count = true, true, count{mask: mask}
+	x.roots, x.counted, x.unsure, x.count = true, true, true, count{mask: mask}
 	n := x.count.ranks(&f.old)
 	x.count.times = x.rounds / n
 	if x.rounds%n != 0 {
@@ -557,32 +570,187 @@ func (f *loopFinder) countOf(rounds int, moving progressKind, mask int32, x *loo
 	case double, halve:
 		c.log = true
 		if c.root = f.inRows(x); c.root {
+			x.unsure = !slices.ContainsFunc(f.model.slots, func(s slot) bool {
+				return s.call != nil && s.call.rule == transpose
+			})
+			x.counted = x.unsure
 			return c, true
 		}
 		return c, c.ranks(&f.old) == 1<<rounds
 	case still:
-		// One message in and one out, in one direction: an exchange with both neighbors is an iteration.
-		messages, sum := 0, int32(0)
-		for b := range x.body {
-			s := f.at(x, 0, b)
-			if s.call == nil {
-				continue
-			}
-			if s.call.rule != onLine || s.call.at[0] != 1 && s.call.at[0] != -1 || !f.old.ring {
-				return c, false
-			}
-			messages, sum = messages+1, sum+s.call.at[0]
-		}
-		if messages != 2 || sum != 0 {
-			return c, false
-		}
-		x.counted = true
-		for _, c.times = range []int{1, 2} {
-			c.offset = -c.times
-			if rounds == c.of(&f.old) {
-				return c, true
-			}
-		}
+		return f.stillCount(rounds, x)
 	}
 	return c, false
+}
+
+// way is how the messages of a round go along a line of ranks.
+type way uint8
+
+const (
+	noWay    way = iota
+	oneWay       // each rank sends to one side and receives from the other
+	bothWays     // each rank sends to both sides
+	pairwise     // pairs of ranks exchange messages, and each rank does with both sides in turns
+)
+
+// stillCount returns the number of rounds with the same neighbors as a function of the ranks. Of those in one
+// direction, n - 1 bring the data of each rank of a ring to all others, and 2 (n - 1) do twice, which few iterations
+// have as their number; n, with the one that brings it home, and half of it, which suffice for all pairs of ranks, may
+// be a number of iterations, too. In exchanges of pairs of ranks that alternate, n or n/2 of each side sort.
+func (f *loopFinder) stillCount(rounds int, x *loop) (count, bool) {
+	if f.repeats(x) {
+		return count{}, false
+	}
+	w, mask, onRing := f.wayOf(x)
+	c := count{mask: mask, times: 1}
+	n := c.ranks(&f.old)
+	x.counted = true
+	const least = 8 // ranks: smaller numbers of rounds are common
+	switch {
+	case w == oneWay && mask == 0 && onRing && rounds == n-1:
+		c.offset = -1
+		return c, true
+	case w == oneWay && mask == 0 && onRing && rounds == 2*(n-1):
+		c.times, c.offset = 2, -2
+		return c, true
+	}
+	x.unsure = true
+	const most = 4 // times: larger multiples are numbers of iterations
+	halves := 0
+	if (2*rounds+2)%n == 0 {
+		halves = 1
+	} else if 2*rounds%n != 0 {
+		halves = 2
+	}
+	switch {
+	case w == noWay || n < 4 || n < least && w != pairwise && mask == 0:
+	case w == oneWay && rounds%n == 0 && rounds <= most*n: // several times
+		c.times = rounds / n
+		return c, true
+	case w == oneWay && rounds == n-1 && onRing:
+		c.offset = -1
+		return c, true
+	case w == oneWay && rounds == 2*(n-1) && onRing:
+		c.times, c.offset = 2, -2
+		return c, true
+	case w == pairwise && (halves == 0 || halves == 1 && rounds > 2) && rounds <= most*n:
+		c.times, c.per, c.offset = (2*rounds+2)/n, 2, -halves // the first or last exchange is of some ranks
+		return c, true
+	case onRing && 2*rounds == n && n >= least:
+		c.times = 0
+		return c, true
+	case w == bothWays && onRing && 2*rounds == n-1 && n >= least:
+		c.times = 0
+		return c, true
+	}
+	return c, false
+}
+
+// repeats reports whether a round is several equal ones.
+func (f *loopFinder) repeats(x *loop) bool {
+	for part := 1; 2*part <= x.length; part++ {
+		same := x.length%part == 0
+		for b := part; b < x.length && same; b++ {
+			s, before := f.at(x, 0, b), f.at(x, 0, b-part)
+			same = s.shape() == before.shape() && (s.call == nil || s.call.at == before.call.at)
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// direct is a direction along a dimension.
+type direct struct {
+	dim  int
+	sign int32
+}
+
+// wayOf returns how the messages of a round go: along the line of ranks (mask 0), or along one dimension or more, as
+// bits; and whether these are periodic.
+func (f *loopFinder) wayOf(x *loop) (w way, mask int32, onRing bool) {
+	sends, line, parted := map[direct]bool{}, false, false
+	onRing = true
+	for b := range x.body {
+		s := f.at(x, 0, b)
+		if s.call == nil {
+			continue
+		}
+		c := s.call
+		if c.at.step() != 1 || c.rule != onLine && c.rule != onGrid {
+			return noWay, 0, false
+		}
+		d := slices.IndexFunc(c.at[:], func(v int32) bool { return v != 0 })
+		if c.rule == onLine {
+			line, onRing = true, onRing && f.old.ring
+		} else {
+			mask |= 1 << d
+			onRing = onRing && f.old.periodic[d]
+		}
+		parted = parted || !s.always
+		if c.kind == dag.Send {
+			sends[direct{d, c.at[d]}] = true
+		}
+	}
+	ways := oneWay
+	for s := range sends {
+		if sends[direct{s.dim, -s.sign}] {
+			ways = bothWays
+		}
+	}
+	dims := bits.OnesCount32(uint32(mask))
+	switch {
+	case len(sends) == 0 || line && mask != 0 || dims > 1 && (ways != oneWay || !onRing):
+		return noWay, 0, false
+	case ways == bothWays && dims == 0 && (parted || f.inTurns(x)):
+		return pairwise, mask, onRing
+	case parted, dims > 0 && !onRing, dims > 0 && ways == bothWays:
+		return noWay, 0, false
+	}
+	return ways, mask, onRing
+}
+
+// inTurns reports whether each rank sends to one side and receives from it, and then does with the other side, with
+// calcs between, or some ranks do at the start or end: pairs of ranks exchange messages, and then other pairs.
+func (f *loopFinder) inTurns(x *loop) bool {
+	changes, before := 0, int32(0)
+	both := map[int32]dag.Kind{}
+	for b := range x.body {
+		s := f.at(x, 0, b)
+		if s.call == nil {
+			continue
+		}
+		at := s.call.at[0]
+		if at != before && before != 0 {
+			changes++
+		}
+		before = at
+		if k, known := both[at]; known && k != s.call.kind {
+			both[at] = dag.Calc // both kinds
+		} else if !known {
+			both[at] = s.call.kind
+		}
+	}
+	some := slices.ContainsFunc(f.model.slots, func(s slot) bool {
+		return s.call != nil && isMessage(s.call.kind) && s.call.rule == onLine && s.call.distance() == 1 && !s.always
+	})
+	return changes == 1 && both[1] == dag.Calc && both[-1] == dag.Calc && (f.between(x) || some)
+}
+
+// between reports whether a calc follows the messages with the first side in a round.
+func (f *loopFinder) between(x *loop) bool {
+	before, calc := int32(0), false
+	for b := range x.body {
+		s := f.at(x, 0, b)
+		switch {
+		case s.call == nil:
+			calc = calc || before != 0 && !s.join
+		case before != 0 && s.call.at[0] != before:
+			return calc
+		default:
+			before, calc = s.call.at[0], false
+		}
+	}
+	return false
 }

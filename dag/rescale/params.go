@@ -10,7 +10,10 @@ func (o *Options) Params() param.Set {
 			"weak: each rank keeps its share of the data; strong: the whole keeps its size", Weak, Strong),
 		param.Dims(&o.Grid, "new-grid", "ranks along each dimension of the new grid, the fastest first; empty: chosen"),
 		param.Dims(&o.OldGrid, "old-grid", "ranks along each dimension of the recorded grid; empty: found"),
-		param.Bool(&o.FixedRounds, "fixed-rounds", "keep the number of rounds that neighbors on a ring exchange "+
-			"messages"),
+		param.Bool(&o.FixedRounds, "fixed-rounds", "keep the number of rounds, even if it is that of the ranks"),
+		param.Bool(&o.GrowingRounds, "growing-rounds",
+			"numbers of rounds that are that of the ranks, or a part of it, grow with them"),
+		param.Bool(&o.Likeliest, "likeliest",
+			"take the likeliest of several rules that fit, and report it, instead of refusing the trace"),
 	}
 }

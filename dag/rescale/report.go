@@ -19,6 +19,7 @@ type Report struct {
 	Scaling     string   `json:"scaling"`
 	Grid        *Grid    `json:"grid,omitempty"`
 	Second      *Second  `json:"second,omitempty"`
+	Others      []Second `json:"other_traces,omitempty"` // after the second
 	Calls       []Call   `json:"calls"`
 	Rounds      []Rounds `json:"rounds,omitempty"`
 	Classes     []Class  `json:"classes"`
@@ -110,7 +111,10 @@ func (g *target) report(classes []Class, source string) *Report {
 	assume := func(format string, args ...any) { r.Assumptions = append(r.Assumptions, fmt.Sprintf(format, args...)) }
 	if g.old.ranks != g.new.ranks {
 		if d := g.o.decided; d != nil {
-			r.Second = &Second{d.Second, d.Bytes, d.Calcs}
+			for _, o := range d.Others {
+				r.Others = append(r.Others, Second(o))
+			}
+			r.Second, r.Others = &r.Others[0], r.Others[1:]
 		} else if g.o.Scaling == Strong {
 			assume("strong scaling: calcs and data of a rank shrink by %d/%d, borders by the grid", g.old.ranks,
 				g.new.ranks)
@@ -119,8 +123,7 @@ func (g *target) report(classes []Class, source string) *Report {
 		}
 		switch source {
 		case "balanced":
-			assume("the grid is %s, as MPI_Dims_create divides %d ranks%s", text(g.new.grid), g.new.ranks,
-				g.orderNote())
+			assume("the grid is %s, as MPI_Dims_create divides %d ranks", text(g.new.grid), g.new.ranks)
 		case "proportions":
 			assume("the grid is %s, in the proportions of the recorded %s", text(g.new.grid), text(g.old.grid))
 		}
@@ -218,19 +221,6 @@ func (g *target) assumeSizes(assume func(format string, args ...any)) {
 	}
 }
 
-// orderNote explains which dimension became the longest if the recorded grid does not show it.
-func (g *target) orderNote() string {
-	n := g.new.grid
-	for d := range n {
-		for e := range d {
-			if n[d] != n[e] && g.old.grid[d] == g.old.grid[e] && (g.o.like == nil || g.o.like[d] == g.o.like[e]) {
-				return "; the dimension that messages use first is the longest"
-			}
-		}
-	}
-	return ""
-}
-
 // reportCalls lists the kinds of call. It returns the number of calls with drawn sizes.
 func (g *target) reportCalls(r *Report) (drawnSizes int) {
 	at := map[Call]int{}
@@ -297,13 +287,7 @@ func (g *target) commText(kind int32) string {
 func (g *target) reportRounds(r *Report) {
 	at := map[Rounds]int{}
 	for l, x := range g.loops {
-		var parts []string
-		for b := range x.length {
-			if s := &g.slots[g.order[x.first+b]]; s.call != nil {
-				parts = append(parts, s.call.short())
-			}
-		}
-		e := Rounds{Calls: strings.Join(parts, ", "), Recorded: x.rounds, New: g.counts[l], Count: x.count.text()}
+		e := Rounds{Calls: g.callsOf(&x), Recorded: x.rounds, New: g.counts[l], Count: x.count.text()}
 		if g.keepsRounds(&x) {
 			e.Count = "fixed"
 		}
@@ -312,7 +296,7 @@ func (g *target) reportRounds(r *Report) {
 			n = len(r.Rounds)
 			at[e] = n
 			r.Rounds = append(r.Rounds, e)
-			if x.counted && !g.keepsRounds(&x) && g.old.ranks != g.new.ranks && g.o.decided == nil {
+			if x.counted && !x.unsure && !g.keepsRounds(&x) && g.old.ranks != g.new.ranks && g.o.decided == nil {
 				r.Assumptions = append(r.Assumptions, fmt.Sprintf("%d rounds of %s are %s of %d ranks, not a fixed "+
 					"number", x.rounds, e.Calls, e.Count, g.old.ranks))
 			}
@@ -327,6 +311,14 @@ func (c *call) short() string {
 		return fmt.Sprintf("%v with roots from %s on", c.sub, c.rule.describe(c.at))
 	}
 	return fmt.Sprintf("%v %s", c.kind, c.rule.describe(c.at))
+}
+
+// name returns the call without its tag, of one round.
+func (c *call) name() string {
+	if c.kind == dag.Coll {
+		return c.describe()
+	}
+	return c.short()
 }
 
 func (c count) text() string {
@@ -350,8 +342,10 @@ func (c count) text() string {
 		return "log2 of the square root of N, rounded up"
 	case c.log:
 		n = "log2 " + n
-	case c.times == 0:
+	case c.times == 0 || c.times == 1 && c.per == 2:
 		n += "/2"
+	case c.per > 1:
+		n = fmt.Sprintf("%d %s/%d", c.times, n, c.per)
 	case c.times == 2 && c.offset == -2:
 		return "2 (" + n + " - 1)"
 	case c.times > 1:
@@ -417,6 +411,10 @@ func (r *Report) Summary() (lines []string) {
 	if s := r.Second; s != nil {
 		add("%s scaling: rescaled to the %d ranks of the second trace, bytes differ by %.3g %%, calcs by %.3g %%",
 			r.Scaling, s.Ranks, 100*s.Bytes, 100*s.Calcs)
+	}
+	for _, s := range r.Others {
+		add("rescaled to the %d ranks of another trace, bytes differ by %.3g %%, calcs by %.3g %%", s.Ranks,
+			100*s.Bytes, 100*s.Calcs)
 	}
 	for _, x := range r.Rounds {
 		add("%d rounds become %d (%s), %d times: %s", x.Recorded, x.New, x.Count, x.Times, x.Calls)

@@ -16,17 +16,17 @@ import (
 type rescaling struct {
 	options rescale.Options
 	flags   *cli.Options
-	second  string    // the same program on another number of ranks
-	report  string    // JSON file
-	trace   *cli.Read // that of second, or nil
+	second  []string     // the same program on other numbers of ranks
+	report  string       // JSON file
+	traces  []*dag.Trace // those of second
 }
 
 // register adds the flags.
 func (r *rescaling) register(cmd *cobra.Command) {
 	r.flags = cli.NewOptions(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&r.second, "second-trace", "", "trace `FILE` of the same program on another number of ranks, "+
-		"which decides between assumptions")
+	flags.StringArrayVar(&r.second, "second-trace", nil, "trace `FILE` of the same program on another number of "+
+		"ranks, which decides between rules; several: give it again")
 	cli.OutputVar(flags, &r.report, "rescale-report", "write what was inferred to the JSON `FILE`")
 	cli.Aside(flags, "rescale-report")
 	for _, name := range []string{"second-trace", "rescale-report"} {
@@ -41,10 +41,14 @@ func (r *rescaling) asked(cmd *cobra.Command) (bool, error) {
 	if err := r.flags.Apply(r.options.Params()); err != nil {
 		return false, err
 	}
+	if r.options.FixedRounds && r.options.GrowingRounds {
+		return false, cli.Usagef("--fixed-rounds and --growing-rounds exclude each other")
+	}
 	if cmd.Flags().Changed("rescale") {
 		return true, nil
 	}
-	for _, name := range []string{"scaling", "new-grid", "old-grid", "fixed-rounds", "second-trace", "rescale-report"} {
+	for _, name := range []string{"scaling", "new-grid", "old-grid", "fixed-rounds", "growing-rounds", "likeliest",
+		"second-trace", "rescale-report"} {
 		if cmd.Flags().Changed(name) {
 			return false, cli.Usagef("--%s is for --rescale, such as --rescale 64", name)
 		}
@@ -52,16 +56,17 @@ func (r *rescaling) asked(cmd *cobra.Command) (bool, error) {
 	return false, nil
 }
 
-// open reads the second trace, if there is one, and returns its inputs for the provenance.
-func (r *rescaling) open(p *cli.Program, read cli.ReadFlags) ([]dag.Input, error) {
-	if r.second == "" {
-		return nil, nil
+// open reads the other traces, if there are any, and returns their inputs for the provenance.
+func (r *rescaling) open(p *cli.Program, read cli.ReadFlags) (inputs []dag.Input, err error) {
+	for _, name := range r.second {
+		t, err := p.ReadTrace(name, read, cli.ReadOptions{Digest: true})
+		if err != nil {
+			return nil, err
+		}
+		r.traces = append(r.traces, t.Trace)
+		inputs = append(inputs, t.Inputs...)
 	}
-	var err error
-	if r.trace, err = p.ReadTrace(r.second, read, cli.ReadOptions{Digest: true}); err != nil {
-		return nil, err
-	}
-	return r.trace.Inputs, nil
+	return inputs, nil
 }
 
 // edit returns an edit that follows another one, which may be nil. Calls of it may be concurrent.
@@ -86,10 +91,10 @@ func (r *rescaling) edit(p *cli.Program, first func(*dag.Trace, string) (*dag.Tr
 
 func (r *rescaling) rescale(p *cli.Program, t *dag.Trace) (*dag.Trace, *rescale.Report, error) {
 	o := r.options
-	if r.trace != nil {
-		decided, err := rescale.Decide(p.Context(), t, r.trace.Trace, o, r.flags.Given("scaling"))
+	if len(r.traces) > 0 {
+		decided, err := rescale.Decide(p.Context(), t, r.traces, o, r.flags.Given("scaling"))
 		if err != nil {
-			return nil, nil, format.InFile(r.trace.Name, err)
+			return nil, nil, err
 		}
 		o = decided.Options
 	}

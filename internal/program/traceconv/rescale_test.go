@@ -68,7 +68,7 @@ func TestRescaleInputs(t *testing.T) {
 	args := []string{"--rescale", "6", "--second-trace", "p8.goal", "--jobs", "4", "--skip-existing", "-o", "out/"}
 	for i := range 6 {
 		name := fmt.Sprintf("in%d.goal", i)
-		inputs[name] = pipeline(4, 64+8*i)
+		inputs[name] = pipeline(4, 64)
 		args = append(args, name)
 	}
 	in(t, inputs)
