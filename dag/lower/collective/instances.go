@@ -368,7 +368,8 @@ func (c *comm) largest(inst *instance) int64 {
 // traits returns the properties of an instance that select its algorithm.
 func (c *comm) traits(inst *instance) traits {
 	return traits{
-		size: c.largest(inst), members: c.size, element: int64(inst.element), uneven: inst.uneven, later: inst.later != 0,
+		size: c.largest(inst), members: c.size, element: int64(inst.element), uneven: inst.uneven,
+		later: inst.later != 0,
 	}
 }
 
