@@ -29,7 +29,8 @@ const (
 	cancel
 	waitOne
 	waitAll
-	waitSome // or any
+	waitAny
+	waitSome
 	testOne
 	testSome // or any, or all
 	collective
@@ -88,7 +89,7 @@ func makeCalls() map[string]*call {
 		"MPI_Cancel":           {do: cancel, fields: "q"},
 		"MPI_Wait":             {do: waitOne, fields: "q"},
 		"MPI_Waitall":          {do: waitAll, fields: "nq"},
-		"MPI_Waitany":          {do: waitSome, fields: "nq"},
+		"MPI_Waitany":          {do: waitAny, fields: "nq"},
 		"MPI_Waitsome":         {do: waitSome, fields: "nq"},
 		"MPI_Test":             {do: testOne, fields: "q"},
 		"MPI_Testall":          {do: testSome, fields: "nq"},

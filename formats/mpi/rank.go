@@ -53,6 +53,7 @@ type rankReader struct {
 	dag dag.Rank // set after reading the file
 
 	requests
+	anyWaits
 	probes
 	communicators
 	problems problems

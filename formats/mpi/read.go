@@ -52,7 +52,7 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 	problems.warn(o.Warn)
 	warn(ranks, o)
 	alignClocks(t, ranks, o.Warn)
-	return t, nil
+	return t, chooseRequests(t, ranks)
 }
 
 // read reads the lines of a rank's file.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -272,8 +273,10 @@ func TestCalls(t *testing.T) {
 				"MPI_Waitany:112:2:800:0:0:122\nMPI_Waitany:132:2:800:0:0:142\n" + end, `0 recv 4 from 1 tag 5 @0s-1us
 1 recv 4 from 1 tag 6 with 0 @1us-2us
 2 calc 10us with 1 @2us-12us
-3 calc 10us after 2 @22us-32us
-4 calc 858us after 3 after 0 after 1 @42us-900us
+3 calc 0s after 2 after 0 @12us-22us
+4 calc 10us after 3 @22us-32us
+5 calc 0s after 4 after 1 @32us-42us
+6 calc 858us after 5 @42us-900us
 `},
 		"Waitsome with one request": {
 			begin + "MPI_Irecv:100:9:1:1,4,4:1:5:0,0,2:804:101\nMPI_Waitsome:101:3:800:0:0:0:122\n",
@@ -386,6 +389,86 @@ func TestCalls(t *testing.T) {
 				t.Errorf("read\n%s, want\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestWaitany checks which request each call of MPI_Waitany completes on rank 0.
+func TestWaitany(t *testing.T) {
+	recv := func(start int, from, tag, variable int) string {
+		return fmt.Sprintf("MPI_Irecv:%d:9:1:1,4,4:%d:%d:0,0,3:%d:%d\n", start, from, tag, variable, start+1)
+	}
+	send := func(start, bytes, tag, variable int) string {
+		return fmt.Sprintf("MPI_Isend:%d:9:%d:1,1,1:1:%d:0,0,3:%d:%d\n", start, bytes, tag, variable, start+1)
+	}
+	anyOf := func(start int) string { return fmt.Sprintf("MPI_Waitany:%d:3:800:0:0:%d\n", start, start+1) }
+	const smpi = "# uname: SMPI (SimGrid 3.32)\n"
+	partner := func(rank, sent, tag int) string {
+		return fmt.Sprintf("MPI_Init:-:1:2:100\nMPI_Recv:%d:9:1:1,4,4:0:9:0,%d,3:%d\n"+
+			"MPI_Send:%d:9:1:1,4,4:0:%d:0,%d,3:%d\n", sent, rank, sent+1, sent+1, tag, rank, sent+2)
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"the message sent first": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + anyOf(110) + anyOf(120), "1 0",
+		},
+		"as many calls as requests, then none": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + anyOf(110) + anyOf(120) + anyOf(130), "1 0",
+		},
+		"a variable that is used again": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + anyOf(110) + recv(115, 1, 6, 800) + anyOf(120) + anyOf(130),
+			"0 1 2",
+		},
+		"both variables are used again": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + anyOf(110) + anyOf(120) + recv(125, 1, 6, 800) +
+				recv(126, 2, 6, 808) + anyOf(130) + anyOf(135), "1 0 2 3",
+		},
+		"another call completes the rest": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + anyOf(110) + "MPI_Waitall:130:2:800:0:131\n", "1 0",
+		},
+		"another call completes a request": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + send(103, 4, 7, 816) + anyOf(110) +
+				"MPI_Wait:120:800:0:121\n" + anyOf(130), "2 0 1",
+		},
+		"fewer calls than variables that are used again": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + anyOf(110) + recv(125, 1, 6, 800) +
+				recv(126, 2, 6, 808), "0,1",
+		},
+		"a small send of SMPI is complete at once": {
+			smpi + begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + send(200, 4, 9, 816) + anyOf(210) + anyOf(220) +
+				anyOf(230), "2 1 0",
+		},
+		"a small send of another library ends with its call": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + send(200, 4, 9, 816) + anyOf(210) + anyOf(220) +
+				anyOf(230), "1 0 2",
+		},
+		"receives and large sends": {
+			begin + recv(101, 1, 5, 800) + recv(102, 2, 5, 808) + send(200, 1<<20, 9, 816) + anyOf(210) + anyOf(220) +
+				anyOf(230) + "MPI_Send:231:9:1:1,4,4:1:5:0,0,3:232\n", "0,1,2",
+		},
+	} {
+		trace, _, err := readTexts(format.ReadOptions{}, test.text, partner(1, 110, 5), partner(2, 105, 5))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		r := trace.Ranks[0]
+		messages := map[int]int{} // op to number
+		var got []string
+		for i, kind := range r.Kind {
+			if kind != dag.Calc {
+				messages[i] = len(messages)
+			}
+			var ends []string
+			for _, off := range r.Deps.Of(i) {
+				if k, ok := messages[i-int(off)]; ok {
+					ends = append(ends, strconv.Itoa(k))
+				}
+			}
+			if len(ends) > 0 {
+				got = append(got, strings.Join(ends, ","))
+			}
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: calls complete %q, expected %q\n%s", name, strings.Join(got, " "), test.want, list(r))
+		}
 	}
 }
 

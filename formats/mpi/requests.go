@@ -1,8 +1,8 @@
 // This file follows requests from the call that starts them to the call that waits for them.
 //
-// A request is identified by the address of its variable. The trace does not tell the result of a test, or which
-// requests MPI_Waitany and MPI_Waitsome complete. The last such call before the next use of the request, or before
-// the end, is taken to complete it.
+// A request is identified by the address of its variable. The trace does not have the result of a test, or the
+// requests that MPI_Waitsome completes. The last such call before the next use of the request, or before the end, is
+// taken to complete it. anywaits.go chooses the requests that MPI_Waitany completes.
 
 package mpi
 
@@ -32,9 +32,10 @@ type requests struct {
 type request struct {
 	op         int32 // in progress
 	active     bool
-	receives   bool
-	collective bool
+	kind       dag.Kind
+	bytes      int64
 	set        int32 // its test set, or noTest
+	pool       int32 // its pool, or noPool
 	line       int64 // line of its start
 	persistent bool
 	none       bool   // the partner is MPI_PROC_NULL
@@ -43,7 +44,7 @@ type request struct {
 
 // order returns the position of the request among those of a call that waits for several.
 func (q *request) order() int {
-	if q.collective {
+	if q.kind == dag.Coll {
 		return 0
 	}
 	return 1
@@ -79,6 +80,7 @@ type requestArray struct {
 	requests        []int32 // in the array
 	changes         int     // at its last test
 	set             int32   // test set of the requests in progress then, or noTest
+	pool            int32   // pool of the requests in progress then, or noPool
 }
 
 // requestAt returns the index of the request at an address, or -1.
@@ -98,7 +100,7 @@ func (r *rankReader) request(address uint64) int32 {
 		r.byAddress = make(map[uint64]int32)
 	}
 	i := int32(len(r.all))
-	r.all = append(r.all, request{set: noTest})
+	r.all = append(r.all, request{set: noTest, pool: noPool})
 	r.byAddress[address] = i
 	return i
 }
@@ -131,7 +133,7 @@ func (r *rankReader) startOp(i int32, op *dag.Op, at span) {
 	r.complete(i)
 	r.changes++
 	q := &r.all[i]
-	q.active, q.receives, q.collective, q.line = true, op.Kind == dag.Recv, op.Kind == dag.Coll, r.line
+	q.active, q.kind, q.bytes, q.line = true, op.Kind, op.Bytes, r.line
 	q.op = int32(r.add(op, at))
 	r.after.clear()
 	r.after.starts = append(r.after.starts, int(q.op))
@@ -145,6 +147,10 @@ func (r *rankReader) complete(i int32) {
 	}
 	r.changes++
 	q.active = false
+	if q.pool != noPool {
+		r.leavePool(q, mustEnd)
+		return
+	}
 	if q.set == noTest {
 		r.unwaited.add(q.line)
 		return
@@ -195,8 +201,12 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 		array = true
 		r.findArray(f.request, f.numbers[0])
 		if a := &r.array; a.set != noTest && a.changes == r.changes && r.sets[a.set].size > 1 &&
-			(c.do == waitSome || c.do == testSome) {
-			r.testAgain(a.set, at, c.do == waitSome)
+			(c.do == waitAny || c.do == waitSome || c.do == testSome) {
+			r.testAgain(a.set, at, c.do != testSome)
+			return nil
+		}
+		if a := &r.array; c.do == waitAny && a.pool != noPool && a.changes == r.changes {
+			r.waitInPool(a.pool, at)
 			return nil
 		}
 		r.found = append(r.found, r.array.requests...)
@@ -207,7 +217,7 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 		return nil
 	case free:
 		for _, i := range r.found {
-			if q := &r.all[i]; q.active && q.set == noTest {
+			if q := &r.all[i]; q.active && q.set == noTest && q.pool == noPool {
 				q.active = false // it ends without a call
 				r.changes++
 			}
@@ -223,10 +233,13 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 	r.found = slices.DeleteFunc(r.found, func(i int32) bool { return !r.all[i].active })
 	switch {
 	case len(r.found) == 0: // null requests
-	case c.do == waitOne || c.do == waitAll || c.do == waitSome && len(r.found) == 1:
+	case c.do == waitOne || c.do == waitAll || c.do == waitSome && len(r.found) == 1,
+		c.do == waitAny && len(r.found) == 1 && r.all[r.found[0]].pool == noPool:
 		r.wait(at)
+	case c.do == waitAny && !r.isMixed():
+		r.waitAny(at)
 	case array:
-		r.array.set = r.test(r.array.set, at, c.do == waitSome)
+		r.array.set = r.test(r.array.set, at, c.do != testSome)
 		r.array.changes = r.changes
 	default:
 		r.test(noTest, at, false)
@@ -236,7 +249,7 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 
 // cancel marks a receive in progress as without a message.
 func (r *rankReader) cancel(q *request) {
-	if q.active && q.receives {
+	if q.active && q.kind == dag.Recv {
 		r.cancelled.add(r.line)
 		r.undone = append(r.undone, q.op)
 	}
@@ -250,7 +263,7 @@ func (r *rankReader) findArray(address uint64, count int64) {
 		return
 	}
 	*a = requestArray{address: address, stride: stride, count: count, known: len(r.all), requests: a.requests[:0],
-		set: noTest}
+		set: noTest, pool: noPool}
 	if count <= int64(2*len(r.all)) {
 		for k := range uint64(count) {
 			if i := r.requestAt(address + k*stride); i >= 0 {
@@ -296,12 +309,13 @@ func (r *rankReader) wait(at span) {
 	r.changes++
 	for _, k := range r.found {
 		r.releaseTest(k)
+		r.leavePool(&r.all[k], mayEnd)
 	}
 	r.closeGap(at.start)
 	rest := r.found
 	if r.library == smpi {
 		slices.SortStableFunc(rest, func(i, j int32) int { return r.all[i].order() - r.all[j].order() })
-		for len(rest) > 1 && r.all[rest[0]].collective {
+		for len(rest) > 1 && r.all[rest[0]].kind == dag.Coll {
 			r.waitFor(rest[:1], span{at.start, at.start})
 			rest = rest[1:]
 		}
@@ -333,6 +347,7 @@ func (r *rankReader) test(set int32, at span, waits bool) int32 {
 		if q := &r.all[k]; q.set != set {
 			r.changes++
 			r.releaseTest(k)
+			r.leavePool(q, mayEnd)
 			q.set = set
 			r.sets[set].size++
 			if t := r.pendingPoint(r.sets[set].point); t != nil {
