@@ -46,6 +46,9 @@ func newOptions() *Options {
 // RandomSeed returns the seed.
 func (o *Options) RandomSeed() *int64 { return &o.Seed }
 
+// alignClocks is the option that corrects clocks.
+const alignClocks = "align-clocks"
+
 // largestFactor is the largest factor of a straggler.
 const largestFactor = 1e6
 
@@ -128,7 +131,7 @@ func (o *Options) Params() param.Set {
 		param.Strings(&o.Stragglers, "straggler", "rank made by --replicate whose computation takes a multiple of "+
 			"the time, such as 5=1.3; repeatable").Placeholder("rank=factor"),
 		param.Int(&o.Seed, "seed", "seed of the random choices of --replicate-jitter"),
-		param.Bool(&o.AlignClocks, "align-clocks",
+		param.Bool(&o.AlignClocks, alignClocks,
 			"correct the clocks of Kineto traces of different hosts so that collectives end at the same time"),
 		param.String(&o.Steps, "steps", "steps of a Kineto trace to keep, such as 15-17 or last (default: all)"),
 	}

@@ -65,6 +65,14 @@ type Events struct {
 	Path      bool // all events, with details
 }
 
+// ProfileOptions returns the options of the format that have an effect on [ReadProfiles] of these events.
+func ProfileOptions(events Events) []string {
+	if events.Only {
+		return nil
+	}
+	return []string{alignClocks}
+}
+
 // ReadProfiles reads the files of a job for statistics, by rank. It needs no file of other ranks. Errors name the file.
 func ReadProfiles(inputs []*format.Input, o format.ReadOptions, events Events) ([]*Profile, error) {
 	own := *format.Own(o.Own, func() *Options { return newOptions() })

@@ -43,6 +43,9 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	default:
 		return nil, fmt.Errorf("expected one of the backends %s, found %q", strings.Join(Backends, ", "), o.Backend)
 	}
+	if err := checkOnce(tables); err != nil {
+		return nil, err
+	}
 	f, time, err := estimate(ctx, tables, o)
 	if err != nil {
 		return nil, err
@@ -62,6 +65,19 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	f.Choices, f.Collective = found.choices, found.expression
 	f.Remarks = append(f.Remarks, found.remarks...)
 	return f, nil
+}
+
+// checkOnce returns an error if two tables have the same content: equal times look like times without noise.
+func checkOnce(tables []*fit.Table) error {
+	names := map[string]string{}
+	for _, t := range tables {
+		if first, ok := names[t.SHA256]; ok && t.SHA256 != "" {
+			return fmt.Errorf("%s: expected another table, found the content of %s again, whose times would count "+
+				"twice; name it once", t.Name, first)
+		}
+		names[t.SHA256] = t.Name
+	}
+	return nil
 }
 
 // smpiTable is the table of an SMPI that selects no other, and smpiError the largest error of ping-pongs up to which

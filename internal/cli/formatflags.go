@@ -4,6 +4,8 @@ package cli
 
 import (
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -16,12 +18,18 @@ import (
 type formatFlags struct {
 	options *Options
 	tables  []*format.OptionTable
+	seed    bool // --seed has no other use than that of formats
+
+	mutex  sync.Mutex
+	taken  map[string]bool // options that the format of some trace has
+	lacked []string        // options that the format of some trace lacks, in the order of the tables
 }
 
 // newFormatFlags adds the flags of the formats' tables to the command.
-func newFormatFlags(cmd *cobra.Command, formats format.List,
+// After a run, warnings of p name those without effect.
+func newFormatFlags(p *Program, cmd *cobra.Command, formats format.List,
 	table func(*format.Format) *format.OptionTable) *formatFlags {
-	f := &formatFlags{options: NewOptions(cmd)}
+	f := &formatFlags{options: NewOptions(cmd), taken: map[string]bool{}}
 	for i := range formats {
 		g := manual.Group{
 			Owner: formats[i].Name, Title: formats[i].Title, Doc: "formats/" + formats[i].Name, Topic: true,
@@ -47,6 +55,13 @@ func newFormatFlags(cmd *cobra.Command, formats format.List,
 			}
 		}
 		f.options.Add(cmd, g)
+	}
+	before := cmd.PostRun
+	cmd.PostRun = func(cmd *cobra.Command, args []string) {
+		if before != nil {
+			before(cmd, args)
+		}
+		f.warnUnused(p)
 	}
 	return f
 }
@@ -93,13 +108,15 @@ func (f *formatFlags) apply() (configured, error) {
 	return all, nil
 }
 
+// ranksOption is the option of which warnings state the ranks of the trace.
+const ranksOption = "ranks"
+
 // ignoresRanks reports whether the command line sets the option --ranks, which the table lacks.
 func (f *formatFlags) ignoresRanks(of *format.OptionTable) bool {
-	const ranks = "ranks"
-	if f == nil || len(f.options.Owners(ranks)) == 0 || !f.options.Given(ranks) {
+	if f == nil || len(f.options.Owners(ranksOption)) == 0 || !f.options.Given(ranksOption) {
 		return false
 	}
-	return of == nil || of.New().Params().Find(ranks) == nil
+	return of == nil || of.New().Params().Find(ranksOption) == nil
 }
 
 // misplaced returns warnings, or an error, about flags for options that the trace's format lacks.
@@ -114,23 +131,49 @@ func (f *formatFlags) misplaced(of *format.OptionTable, trace string,
 			known[name] = true
 		}
 	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for name := range known {
+		f.taken[name] = true
+	}
 	for _, t := range f.tables {
-		if t.Misplaced == nil {
-			continue
-		}
 		for _, name := range t.New().Params().Names() {
 			if known[name] || !f.options.Given(name) {
 				continue
 			}
 			known[name] = true
-			warning, err := t.Misplaced(name, f.options.Text(name), trace, found)
-			if err != nil {
-				return nil, Usagef("%v", err)
+			warning := ""
+			if t.Misplaced != nil {
+				if warning, err = t.Misplaced(name, f.options.Text(name), trace, found); err != nil {
+					return nil, Usagef("%v", err)
+				}
 			}
 			if warning != "" {
 				warnings = append(warnings, warning)
+			} else if f.belongs(name) && !slices.Contains(f.lacked, name) {
+				f.lacked = append(f.lacked, name)
 			}
 		}
 	}
 	return warnings, nil
+}
+
+// belongs reports whether a flag is for options of formats only and has no warning of its own.
+func (f *formatFlags) belongs(name string) bool {
+	if name == "seed" {
+		return f.seed
+	}
+	return name != ranksOption && f.options.collects(f.options.flags.Lookup(name))
+}
+
+// warnUnused warns about flags for options that the format of no trace had.
+func (f *formatFlags) warnUnused(p *Program) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, name := range f.lacked {
+		if !f.taken[name] {
+			p.Warn("--%s has no effect: no trace of this run has a format with this option (%s)", name,
+				strings.Join(f.options.Owners(name), ", "))
+		}
+	}
 }

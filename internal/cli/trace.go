@@ -30,6 +30,9 @@ type ReadFlags struct {
 	Simulators []string
 	Simulator  string
 
+	// FormatSeed reports that the program has no other use of --seed than options of formats.
+	FormatSeed bool
+
 	// Ranks is the number of ranks that run the ops of rank 0, whose file is the only one read; 0 reads one file per
 	// rank. CheckedComms is that of format.ReadOptions. Neither has a flag.
 	Ranks        int
@@ -53,9 +56,10 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 	CompleteWith(cmd, "from", names)
 	manual.Section(cmd, "Input")
 	manual.Of(cmd).Add(formatsTopic(p.Formats))
-	f.formats = newFormatFlags(cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable {
+	f.formats = newFormatFlags(p, cmd, p.Formats.Readable(), func(f *format.Format) *format.OptionTable {
 		return f.Options
 	})
+	f.formats.seed = f.FormatSeed
 }
 
 // formatsTopic is the help topic that lists formats.
@@ -318,7 +322,7 @@ func (f *WriteFlags) Register(p *Program, cmd *cobra.Command, outputUsage string
 	CompleteWith(cmd, "to", names)
 	manual.Section(cmd, "Output")
 	manual.Of(cmd).Add(formatsTopic(p.Formats))
-	f.formats = newFormatFlags(cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable {
+	f.formats = newFormatFlags(p, cmd, p.Formats.Writable(), func(f *format.Format) *format.OptionTable {
 		return f.WriteOptions
 	})
 }

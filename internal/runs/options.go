@@ -73,6 +73,14 @@ func KindOf(kinds []sim.Kind, name string) (*sim.Kind, error) {
 	return nil, cli.NoSuch("backend", name, names)
 }
 
+// CheckThreads returns an error about a number of threads below 1.
+func (o *Options) CheckThreads() error {
+	if o.Threads < 1 {
+		return cli.Usagef("--threads: expected 1 or more, found %d", o.Threads)
+	}
+	return nil
+}
+
 // CheckOwners returns an error if a flag belongs only to other backends.
 func (o *Options) CheckOwners(kind *sim.Kind) error {
 	if err := o.Own.Foreign("backend", kind.Name); err != nil {

@@ -100,8 +100,8 @@ func (r *Setup) check() (err error) {
 	if o.Collective != "" && r.Backend.Lowers(nil) == nil {
 		return cli.Usagef("--collective: the %s backend runs collectives itself, without an algorithm", r.Kind.Name)
 	}
-	if o.Threads < 1 {
-		return cli.Usagef("--threads: expected 1 or more, found %d", o.Threads)
+	if err := o.CheckThreads(); err != nil {
+		return err
 	}
 	o.Threads = min(o.Threads, runtime.GOMAXPROCS(0))
 	return nil

@@ -2,11 +2,11 @@ package fit
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // Options select how parameters are estimated.
@@ -56,17 +56,51 @@ type estimate struct {
 	values []costs
 }
 
+// mostNamed is the number of tables and tests that an error names.
+const mostNamed = 5
+
+// namesOf returns the names of tables, for errors.
+func namesOf(tables []*Table) string {
+	var names []string
+	for _, t := range tables {
+		names = append(names, t.Name)
+	}
+	return named(names)
+}
+
+// testsOf returns the names of the tests of tables, for errors.
+func testsOf(tables []*Table) string {
+	var tests []string
+	for _, t := range tables {
+		for _, m := range t.Rows {
+			if !slices.Contains(tests, m.Test) && len(tests) <= mostNamed {
+				tests = append(tests, m.Test)
+			}
+		}
+	}
+	return named(tests)
+}
+
+// named joins names, and replaces those beyond mostNamed by "...".
+func named(names []string) string {
+	if len(names) > mostNamed {
+		names = append(names[:mostNamed:mostNamed], "...")
+	}
+	return strings.Join(names, ", ")
+}
+
 // newEstimate divides the ping-pongs of tables into segments, for the parameters of a file.
 func newEstimate(tables []*Table, o Options, file *File) (*estimate, error) {
 	rows := Only(tables, PingPong)
 	if len(rows) == 0 {
-		return nil, errors.New("expected measurements of a ping-pong: half of round trips, by size")
+		return nil, fmt.Errorf("%s: expected measurements of the test %s, half of round trips by size, found only %s",
+			namesOf(tables), PingPong, testsOf(tables))
 	}
 	e := &estimate{tables: tables, random: rand.New(rand.NewPCG(o.Seed, 0)), draws: cmp.Or(o.Draws, 1000), file: file}
 	e.points, e.paths = Points(rows)
 	var err error
 	if e.messages, e.finer, err = divisions(e.points); err != nil {
-		return nil, fmt.Errorf("ping-pong: %w", err)
+		return nil, fmt.Errorf("%s: %s: %w", namesOf(tables), PingPong, err)
 	}
 	file.Seed = o.Seed
 	file.add(tables)

@@ -20,8 +20,8 @@ func (f *File) WriteTable(w io.Writer) error {
 		line("table", s.Name+": "+s.Tool)
 	}
 	for _, r := range f.Residuals {
-		line("residuals", fmt.Sprintf("%s: mean %.2g%%, largest %.2g%% of %d times", r.Table+r.Test, 100*r.Mean,
-			100*r.Largest, r.Points))
+		line("residuals", fmt.Sprintf("%s: mean %s%%, largest %s%% of %d times", r.Table+r.Test,
+			twoDigits(100*r.Mean), twoDigits(100*r.Largest), r.Points))
 	}
 	for _, n := range f.Remarks {
 		line("remark", n)
@@ -76,7 +76,21 @@ func (f *File) writeChoices(w io.Writer) (err error) {
 	return err
 }
 
-func percent(v float64) string { return fmt.Sprintf("%+.2g%%", 100*v) }
+func percent(v float64) string {
+	if text := twoDigits(100 * v); v < 0 {
+		return text + "%"
+	} else {
+		return "+" + text + "%"
+	}
+}
+
+// twoDigits formats a number with two significant digits, and with all digits before the point up to a million.
+func twoDigits(v float64) string {
+	if size := math.Abs(v); size >= 99.5 && size < 1e6 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
 
 // order returns the names of parameters: known ones in the usual order, then others by name.
 func order(parameters map[string]Parameter) (names []string) {

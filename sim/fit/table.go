@@ -75,7 +75,8 @@ const maxRows = 1 << 20
 func Read(name string, data []byte) (*Table, error) {
 	sum := sha256.Sum256(data)
 	p := &parser{table: &Table{Name: name, SHA256: hex.EncodeToString(sum[:])}}
-	lines := strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
+	text := strings.TrimPrefix(string(data), "\ufeff") // the mark that spreadsheets put before UTF-8
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	tool := recognize(lines)
 	if tool == nil {
 		return nil, fmt.Errorf("%s: expected a table of times: CSV with a header such as bytes,seconds, or the output "+

@@ -157,3 +157,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestByteOrderMark checks that a table may begin with the mark of spreadsheets.
+func TestByteOrderMark(t *testing.T) {
+	table, err := Read("t.csv", []byte("\ufeffbytes,us\n1,5\n"))
+	if err != nil || len(table.Rows) != 1 || table.Rows[0].Bytes != 1 {
+		t.Errorf("table with a byte order mark: %v, %v", table, err)
+	}
+}

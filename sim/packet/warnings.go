@@ -92,7 +92,8 @@ func (n *network) warnIneffective(o *Options) {
 			break
 		}
 	}
-	paths := sync.OnceValue(func() bool { return n.severalPaths(o.Network.Switches) })
+	paths := sync.OnceValue(func() bool { return n.given == nil && n.severalPaths(o.Network.Switches) })
+	single := "the network has one path between any two hosts; use a topology with several"
 	ports := fmt.Sprintf("switch ports with the queueing discipline %s", queueings[d])
 	twoQueues := d == trimming || d == controlFirst || d == markingFirst || d == aeolus
 	marks := d == trimming || d == markingDropTail || d == markingFirst || d == lossless
@@ -113,8 +114,8 @@ func (n *network) warnIneffective(o *Options) {
 			fmt.Sprintf("--balance %v has no entropy values; use --balance spray", p.Balance)},
 		{"flowlet-gap", p.Balance != Flowlet, fmt.Sprintf("--balance %v has no flowlets; use --balance flowlet",
 			p.Balance)},
-		{"balance", p.Balance != Valiant && p.Balance != UGAL && o.Given("balance") && !paths(),
-			"the network has one path between any two hosts; use a topology with several"},
+		{"flowlet-gap", p.Balance == Flowlet && o.Given("flowlet-gap") && !paths(), single},
+		{"balance", p.Balance != Valiant && p.Balance != UGAL && o.Given("balance") && !paths(), single},
 		{"o", htsim, "the coupling htsim has no processor time; use --coupling own"},
 		{"g", htsim, "the coupling htsim has no gap; use --coupling own"},
 		{"S", htsim, "the coupling htsim has no rendezvous; use --coupling own"},

@@ -279,6 +279,9 @@ func start(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []s
 	if o.sweep != "" || o.replicas > 0 {
 		return profile.While(create, o.profile, func() error { return sweep(p, o, kind, reg, args) })
 	}
+	if o.Timing && !o.JSON && !o.Outputs.Any() && o.csv+o.points+o.results+o.summary == "" {
+		p.Warn("--timing has no effect without --json or a file of results")
+	}
 	r, err := newRun(p, o, kind)
 	if err != nil {
 		return err

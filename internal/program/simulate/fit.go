@@ -172,6 +172,9 @@ func (o *options) checkFit(p *cli.Program) error {
 				"'Switch(8)_Switch(4)@1GB/s,1us', whose bandwidths and latencies it replaces")
 		}
 	}
+	if err := o.CheckThreads(); err != nil {
+		return err
+	}
 	for _, name := range o.drawFlags {
 		if name != "report" { // a page shows a run
 			used = append(used, name)

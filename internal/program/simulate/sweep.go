@@ -87,10 +87,10 @@ func (o *options) checkSweep(p *cli.Program, kind *sim.Kind) error {
 			return cli.Usagef("--%s and --sweep exclude each other", flag.name)
 		}
 	}
-	switch {
-	case o.Threads < 1:
-		return cli.Usagef("--threads: expected 1 or more, found %d", o.Threads)
-	case o.Flags.Changed("replicas") && (o.replicas < 1 || o.replicas > grid.MaxRuns):
+	if err := o.CheckThreads(); err != nil {
+		return err
+	}
+	if o.Flags.Changed("replicas") && (o.replicas < 1 || o.replicas > grid.MaxRuns) {
 		return cli.Usagef("--replicas: expected 1 to %d, found %d", grid.MaxRuns, o.replicas)
 	}
 	return o.checkTables(p)

@@ -4,10 +4,12 @@ package tracecat
 import (
 	"bufio"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/formats/kineto"
 	"github.com/tracedag/tracedag/formats/kineto/gpustats"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/manual"
@@ -35,7 +37,7 @@ type view struct {
 // New returns the program's command.
 func New(p *cli.Program) *cobra.Command {
 	var v view
-	var read cli.ReadFlags
+	read := cli.ReadFlags{FormatSeed: true}
 	cmd := &cobra.Command{
 		Use:   "tracecat [flags] [FILE...]",
 		Short: "show traces",
@@ -165,10 +167,6 @@ const setsPage = `tracecat FOLDER prints the catalogue of a published set: a tab
 --verify FOLDER reads every file of the set. It compares them with SHA256SUMS, every store with its row of the
 catalogue, and the description with the files, and prints a line per finding. The set may be on read-only media.`
 
-// replayFlags are the flags of reading Kineto traces that change ops, not the recorded events.
-var replayFlags = []string{"gaps", "kernel-gap", "keep-host", "merge-calcs", "replicate", "replicate-jitter",
-	"straggler"}
-
 // checkFlags returns an error if the flags, or the number of files, do not fit the output.
 func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	for _, name := range filterFlags {
@@ -179,10 +177,12 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 	if err := v.checkReport(p, files); err != nil {
 		return err
 	}
-	for _, name := range replayFlags {
-		if cmd.Flags().Changed(name) && v.gpu {
-			return cli.Usagef("--%s shapes the ops of a replay; --gpu prints statistics of the events as recorded",
-				name)
+	if v.gpu {
+		used := kineto.ProfileOptions(kineto.Events{Only: cmd.Flags().Changed("compat")})
+		for _, name := range kineto.Format.Options.New().Params().Names() {
+			if cmd.Flags().Changed(name) && !slices.Contains(used, name) {
+				return cli.Usagef("--%s has no effect on --gpu, which prints statistics of the events as recorded", name)
+			}
 		}
 	}
 	if v.gpuPath && !v.gpu {

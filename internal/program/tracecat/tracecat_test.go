@@ -176,11 +176,17 @@ func TestListSelection(t *testing.T) {
 
 // TestGPUFlags checks that --gpu refuses flags that it would ignore.
 func TestGPUFlags(t *testing.T) {
-	for _, flag := range []string{"--keep-host", "--merge-calcs", "--gaps=none", "--replicate", "--straggler=0=2"} {
-		got := clitest.Session{}.Run(New, "--gpu", flag, "../../../testdata/kineto/")
-		if got.Status != 2 || !strings.Contains(got.Stderr, "shapes the ops of a replay") {
-			t.Errorf("--gpu %s: exit status %d, stderr %q", flag, got.Status, got.Stderr)
+	for _, flags := range []string{"--keep-host", "--merge-calcs", "--gaps=none", "--replicate", "--straggler=0=2",
+		"--only-present", "--seed=2", "--steps=last", "--compat --align-clocks"} {
+		args := append(strings.Fields(flags), "--gpu", "../../../testdata/kineto/")
+		got := clitest.Session{}.Run(New, args...)
+		if got.Status != 2 || !strings.Contains(got.Stderr, "has no effect on --gpu") {
+			t.Errorf("--gpu %s: exit status %d, stderr %q", flags, got.Status, got.Stderr)
 		}
+	}
+	got := clitest.Session{}.Run(New, "--gpu", "--align-clocks", "../../../testdata/kineto/")
+	if got.Status != 0 || got.Stderr != "" {
+		t.Errorf("--gpu --align-clocks: exit status %d, stderr %q", got.Status, got.Stderr)
 	}
 }
 
