@@ -13,17 +13,19 @@ type Progress struct {
 	reported int64
 }
 
-// progressOps is the number of ops between two reports.
+// progressOps is the number of ops between two reports, a power of two.
 const progressOps = 1 << 16
 
 // Ran counts an op.
 func (p *Progress) Ran() {
-	if p.Ops++; p.Ops-p.reported >= progressOps {
+	if p.Ops++; p.Ops%progressOps == 0 {
 		p.Report()
 	}
 }
 
 // Report reports the ops since the last report.
+//
+//go:noinline // so that Ran is
 func (p *Progress) Report() {
 	if p.Func != nil {
 		p.Func(p.Ops - p.reported)

@@ -74,6 +74,11 @@ func (w *Wheel) Len() int {
 	return w.late.Len() + len(w.current) - w.cursor + w.waiting
 }
 
+// Empty reports whether there are no events. Mostly it is faster than Len.
+func (w *Wheel) Empty() bool {
+	return w.cursor >= w.ready && w.Len() == 0
+}
+
 // Rewind resets the time of an empty queue to 0. Without it, events earlier than the last popped one are slower.
 func (w *Wheel) Rewind() {
 	if w.Len() == 0 {
@@ -85,10 +90,21 @@ func (w *Wheel) Rewind() {
 // Push adds an event.
 func (w *Wheel) Push(e Event) {
 	bucket := e.Time >> (w.grain & 63)
-	if bucket-w.now-1 >= w.span {
-		w.pushElsewhere(e, bucket)
-		return
+	if bucket-w.now-1 < w.span {
+		// The usual case makes no calls, so that no argument needs a place on the stack.
+		events := &w.near[bucket%nearSize]
+		if n := len(*events); n > 0 && n < cap(*events) {
+			w.waiting++
+			*events = (*events)[:n+1]
+			(*events)[n] = e
+			return
+		}
 	}
+	w.pushElsewhere(e, bucket)
+}
+
+// pushNear adds an event to a near bucket.
+func (w *Wheel) pushNear(e Event, bucket uint64) {
 	w.waiting++
 	slot := bucket % nearSize
 	events := &w.near[slot]
@@ -111,9 +127,14 @@ func reuse(spare *[][]Event) []Event {
 	return s[last]
 }
 
-// pushElsewhere adds an event to a bucket that is not near: the current one, an earlier one or a far one.
+// pushElsewhere adds an event for which Push has no room: to an empty or full near bucket, or to the current one, an
+// earlier one or a far one.
 func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 	if bucket > w.now {
+		if bucket-w.now-1 < w.span {
+			w.pushNear(e, bucket)
+			return
+		}
 		if w.span == 0 {
 			w.turnTo(w.now)
 			w.Push(e)

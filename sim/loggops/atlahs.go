@@ -260,6 +260,7 @@ func (s *atlahs) calc(e event.StdEvent, i uint32, op *sim.Op) error {
 		return err
 	}
 	s.run(op)
+	s.p.PrefetchOps(op)
 	*cpu = end + noise
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
 	s.ready = s.done(*cpu, s.dependents(i), s.ready)
@@ -288,6 +289,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 		return err
 	}
 	s.run(op)
+	s.p.PrefetchOps(op)
 	s.sent(op)
 	s.depart(i, t)
 	s.ready = s.started(s.p.StartDependents(i), s.ready[:0])
@@ -312,6 +314,7 @@ func (s *atlahs) send(e event.StdEvent, i uint32, op *sim.Op) error {
 // recv returns the reason if the reference aborts, and "" otherwise.
 func (s *atlahs) recv(t uint64, i uint32, op *sim.Op) string {
 	s.run(op)
+	s.p.PrefetchOps(op)
 	s.depart(i, t)
 	s.ready, s.remote = s.started(s.p.StartDependents(i), s.ready[:0]), s.remote[:0]
 	c := s.enter(i, op)

@@ -21,7 +21,8 @@ type loggopsim struct {
 	grain    uint       // of the queue
 	prefetch bool       // see prefetchNext
 	windowed bool       // the ops are not all in memory: every event in the queue holds its op
-	plain    bool       // none of watched, prefetch and windowed
+	plain    bool       // neither watched nor prefetch
+	direct   bool       // all events go into the queue, which needs no more: neither windowed nor a shard
 	shard    *shard     // the shard that this is part of; nil: the replay is not divided
 	lines    clockLines // nil: events return to the queue
 
@@ -77,7 +78,8 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	} else {
 		s.watched = true
 	}
-	s.plain = !s.prefetch && !s.windowed && !s.watched
+	s.plain = !s.prefetch && !s.watched
+	s.direct = !s.windowed
 	return s, nil
 }
 
@@ -85,14 +87,15 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 // has a few events if each rank has a few in that time. Ranks that wait for each other have their events at almost the
 // same time, so a bucket is not longer than the delay of a short message either. All were found by measurement.
 func grain(p *sim.Program, n nanoseconds) uint {
-	const nearBuckets, perRank = 6000, 2
+	const nearBuckets, perRank = 6000, 8
 	sends := float64(max(1, p.Sends))
 	calcs := max(1, float64(p.NumOps())-2*sends)
 	typical := float64(p.CalcTime)/calcs + float64(n.L) + 2*float64(n.o) + float64(n.g) +
 		float64(p.SendBytes)/sends*float64(n.G)
 	buckets := max(1, float64(p.Ranks()/perRank), typical/float64(max(1, n.o+n.L)))
 	bucket := typical / min(nearBuckets, buckets)
-	return uint(min(bits.Len64(uint64(min(bucket, math.MaxUint32))), mostGrain))
+	const middle = math.Sqrt2 / 2 // between two powers of two
+	return uint(min(bits.Len64(uint64(min(bucket*middle, math.MaxUint32))), mostGrain))
 }
 
 // begin queues the ops that are ready at the start.
@@ -121,35 +124,34 @@ func (s *loggopsim) handleSome(n int) (ended bool, err error) {
 		return false, err
 	}
 	for range n {
-		if s.queue.Len() == 0 {
+		if s.queue.Empty() {
 			return true, nil
 		}
 		e := s.queue.Pop()
-		if s.plain {
-			err = s.handle(e)
-		} else {
-			err = s.handleSpecial(e)
+		if !s.plain {
+			s.prepare(e)
 		}
-		if err != nil {
+		if err := s.handle(e); err != nil {
 			return false, err
+		}
+		if s.windowed {
+			s.p.Drop(e.Payload() &^ isMessage)
+			if err := s.p.Failed(); err != nil {
+				return false, err
+			}
 		}
 	}
 	return false, nil
 }
 
-// handleSpecial is handle unless the replay is plain.
-func (s *loggopsim) handleSpecial(e event.Event) error {
+// prepare does what events need before them unless the replay is plain.
+func (s *loggopsim) prepare(e event.Event) {
 	if s.prefetch {
 		s.prefetchNext()
 	}
 	if s.watched {
 		s.watchEvent(e)
 	}
-	if err := s.handle(e); err != nil || !s.windowed {
-		return err
-	}
-	s.p.Drop(e.Payload() &^ isMessage)
-	return s.p.Failed()
 }
 
 // watchEvent calls watch for an event.
@@ -231,8 +233,13 @@ func clocksAdvance(p *sim.Program, n nanoseconds, noise *noise) bool {
 
 // draw queues an event under the next number.
 func (s *loggopsim) draw(t uint64, payload uint32) {
-	s.push(event.Event{Time: t, Key: s.sequence<<32 | uint64(payload)})
+	e := event.Event{Time: t, Key: s.sequence<<32 | uint64(payload)}
 	s.sequence++
+	if s.direct {
+		s.queue.Push(e)
+	} else {
+		s.push(e)
+	}
 }
 
 // push queues an event, or hands it to the shard if it is beyond the window.
@@ -249,15 +256,24 @@ func (s *loggopsim) push(e event.Event) {
 
 // flush queues a host's ops that became ready, at the time when their clocks are free.
 func (s *loggopsim) flush(ready []uint32) {
-	if len(ready) < 2 {
-		if len(ready) == 1 {
-			s.draw(s.free(ready[0]), ready[0])
+	if len(ready) == 1 {
+		i := ready[0]
+		op := &s.ops[i]
+		if s.prefetch {
+			s.p.PrefetchDependents(i, op)
 		}
+		s.draw(s.free(op), i)
+	}
+	if len(ready) < 2 {
 		return
 	}
 	sortByType(ready, s.ops)
 	for k, i := range ready {
-		op, t := &s.ops[i], s.free(i)
+		op := &s.ops[i]
+		if s.prefetch {
+			s.p.PrefetchDependents(i, op)
+		}
+		t := s.free(op)
 		if s.lines != nil && op.Flags&sim.IsRecv == 0 && (k+1 < len(ready) && sameClocks(op, &s.ops[ready[k+1]]) ||
 			k > 0 && sameClocks(op, &s.ops[ready[k-1]])) {
 			s.drawInLine(t, i, op)
@@ -267,17 +283,15 @@ func (s *loggopsim) flush(ready []uint32) {
 	}
 }
 
-// free returns the time from which the clocks of op i are free.
-func (s *loggopsim) free(i uint32) uint64 {
-	op := &s.ops[i]
-	if s.prefetch {
-		s.p.PrefetchDependents(i, op)
-	}
-	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+// free returns the time from which the clocks of an op are free.
+func (r *reference) free(op *sim.Op) uint64 {
+	c := &r.clock
+	base := c.base(op.Rank)
+	t := c.times[base+2*c.nics+int(op.Stream)]
 	if op.Flags&sim.IsSend != 0 {
-		return max(*cpu, *gs)
+		t = max(t, c.times[base+2*int(op.NIC)])
 	}
-	return *cpu
+	return t
 }
 
 // sameClocks reports whether two ops of a host, both sends or both calcs, need the same clocks.
@@ -339,7 +353,12 @@ func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
 		*cpu += noise
 	}
 	s.run(op)
-	s.ready = s.p.Release(s.started(i), i, hasRun)
+	s.p.PrefetchOps(op)
+	ready := s.ready[:0]
+	if s.starts {
+		ready = s.started(i)
+	}
+	s.ready = s.p.Release(ready, i, hasRun)
 	s.flush(s.ready)
 	if w != nil {
 		s.wakeNext(w, e.Time, *cpu)
@@ -372,9 +391,13 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	}
 	*gs = t + s.n.g + x*s.n.G
 	s.run(op)
+	s.p.PrefetchOps(op)
 	s.sent(op)
 	s.depart(i, t)
-	ready := s.started(i)
+	ready := s.ready[:0]
+	if s.starts {
+		ready = s.started(i)
+	}
 	s.draw(t+s.n.o+s.n.L, i|isMessage)
 	eager := op.Size <= uint64(s.n.S)
 	if eager {
@@ -397,9 +420,18 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 
 func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	s.run(op)
+	s.p.PrefetchOps(op)
 	s.depart(i, t)
-	s.ready = s.started(i)
-	m := s.post(i, op)
+	s.ready = s.ready[:0]
+	if s.starts {
+		s.ready = s.started(i)
+	}
+	var m uint32
+	if s.matchers != nil {
+		m = s.matchers[op.Rank].Post(i, op)
+	} else {
+		m = s.takeMessage(&s.unexpected[op.Rank], i, op)
+	}
 	if m == sim.NoOp {
 		s.flush(s.ready)
 		return
@@ -447,7 +479,12 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 		*cpu += noise
 	}
 	*gr = t + s.n.g + x*s.n.G
-	i := s.arrive(m, send)
+	var i uint32
+	if s.matchers != nil {
+		i = s.matchers[host].Arrive(m, send)
+	} else {
+		i = s.takeReceive(&s.posted[host], m, send)
+	}
 	if i == sim.NoOp {
 		s.arrivedEarly(m, send, t, t+max(x*s.n.O, x*s.n.G))
 		if w != nil {
@@ -493,23 +530,7 @@ func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
 }
 
-// post returns the first message that receive i matches. If there is none, the receive waits.
-func (s *loggopsim) post(i uint32, op *sim.Op) uint32 {
-	if s.matchers == nil {
-		return s.takeMessage(&s.unexpected[op.Rank], i, op)
-	}
-	return s.matchers[op.Rank].Post(i, op)
-}
-
-// arrive returns the first receive that message m matches. If there is none, the message waits.
-func (s *loggopsim) arrive(m uint32, send *sim.Op) uint32 {
-	if s.matchers == nil {
-		return s.takeReceive(&s.posted[send.Peer], m, send)
-	}
-	return s.matchers[send.Peer].Arrive(m, send)
-}
-
-// takeMessage is post with a linear search.
+// takeMessage is [sim.Matcher.Post] with a linear search.
 func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
 	for m := w.Head; m != sim.NoOp; prev, m = m, s.p.Ops[m].Link() {
@@ -522,7 +543,7 @@ func (s *loggopsim) takeMessage(w *sim.List, i uint32, recv *sim.Op) uint32 {
 	return sim.NoOp
 }
 
-// takeReceive is arrive with a linear search.
+// takeReceive is [sim.Matcher.Arrive] with a linear search.
 func (s *loggopsim) takeReceive(w *sim.List, m uint32, send *sim.Op) uint32 {
 	prev := uint32(sim.NoOp)
 	for i := w.Head; i != sim.NoOp; prev, i = i, s.p.Ops[i].Link() {

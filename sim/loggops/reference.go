@@ -201,7 +201,6 @@ const hasRun uint8 = 1 << 7
 
 // run records that an op runs.
 func (r *reference) run(op *sim.Op) {
-	r.p.PrefetchOps(op)
 	op.Flags |= hasRun
 	r.progress.Ran()
 }
