@@ -60,6 +60,7 @@ type call struct {
 	kind   dag.Subkind // of collectives
 	later  bool        // returns before its end; the request is the last "q"
 	mode   string      // mode of a send: attrs of the op
+	local  bool        // a send whose end depends on no receive
 	parts  bool        // creates communicators of some of the ranks, whose members the trace does not show
 }
 
@@ -116,7 +117,8 @@ func makeCalls() map[string]*call {
 		if mode != "" {
 			attrs = attr.SendMode(mode)
 		}
-		all["MPI_"+capital(name)] = &call{do: send, fields: "xntnnc", mode: attrs}
+		all["MPI_"+capital(name)] = &call{do: send, fields: "xntnnc", mode: attrs,
+			local: mode == attr.Buffered}
 		all["MPI_I"+name] = &call{do: send, fields: "xntnncq", mode: attrs, later: true}
 		all["MPI_"+capital(name)+"_init"] = &call{do: sendLater, fields: "xntnncq",
 			mode: attr.PersistentSend(mode)}

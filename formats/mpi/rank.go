@@ -2,7 +2,8 @@
 //
 // The ops of a rank form a chain in call order, with a calc for each gap between the end of a call and the start
 // of the next. The op after a blocking call waits for the call's end; the op after a call that returns at once
-// waits for its start. A call that waits for a request is a calc of duration 0 that waits for both.
+// waits for its start, and so does the op after MPI_Bsend. A call that waits for a request is a calc of duration 0 that
+// waits for both.
 
 package mpi
 
@@ -469,7 +470,11 @@ func (r *rankReader) pointToPoint(c *call, f *fields, at span) error {
 		r.closeGap(at.start)
 		i := r.add(&op, at)
 		r.after.clear()
-		r.after.ends = append(r.after.ends, i)
+		if c.local {
+			r.after.starts = append(r.after.starts, i)
+		} else {
+			r.after.ends = append(r.after.ends, i)
+		}
 		r.leave(at)
 	}
 	return nil

@@ -178,6 +178,11 @@ func TestCalls(t *testing.T) {
 			"MPI_Barrier:5:0,0,2:6\nMPI_Barrier:6:0,0,2:8\n", `0 coll barrier 0 @0s-1us
 1 coll barrier 0 after 0 @1us-3us
 `},
+		"a buffered send": {
+			begin + "MPI_Bsend:100:9:100000:1,4,4:1:5:0,0,2:101\nMPI_Recv:101:9:1:1,4,4:1:5:0,0,2:102\n",
+			`0 send 400000 to 1 tag 5 {"mpi":{"mode":"buffered"}} @0s-1us
+1 recv 4 from 1 tag 5 with 0 @1us-2us
+`},
 		"modes": {
 			begin + "MPI_Ssend:100:9:2:1,4,4:1:5:0,0,2:101\nMPI_Ibsend:101:9:2:1,4,4:1:6:0,0,2:800:102\n" +
 				"MPI_Wait:102:800:0:103\n", `0 send 8 to 1 tag 5 {"mpi":{"mode":"synchronous"}} @0s-1us

@@ -381,6 +381,31 @@ func TestSendModes(t *testing.T) {
 	}
 }
 
+// TestBufferedSend checks that a buffered send whose start alone others depend on, MPI_Bsend, has the overhead of a
+// blocking send of 1 us, and one that another op waits for that of a non-blocking send of 2 us.
+func TestBufferedSend(t *testing.T) {
+	const us = dag.Microsecond
+	for waits, want := range map[bool]dag.Time{false: 11 * us, true: 12 * us} {
+		b := dag.NewBuilder(2)
+		r := b.Rank(0)
+		send := r.Add(dag.Op{Kind: dag.Send, Peer: 1, Bytes: 100_000, Attrs: attr.SendMode(attr.Buffered)})
+		work := r.Calc(10 * us)
+		r.RequiresStart(work, send)
+		if waits {
+			r.Calc(0, work, send)
+		}
+		b.Rank(1).Recv(0, 100_000, 0)
+		result, err := backends.Run(b.Trace(), "flow", backends.Set("topology=star:hosts=2,rate=8Gbps,latency=1us",
+			"os=0:1e-6", "ois=0:2e-6"))
+		if err != nil || !result.Complete {
+			t.Fatal(err)
+		}
+		if got := dag.Time(result.Finish[0].Ticks) * result.Finish[0].Unit; got != want {
+			t.Errorf("waits %t: rank 0 ends at %v, expected %v", waits, got, want)
+		}
+	}
+}
+
 // TestPersistentSends checks that the start of a persistent send, which has dependents as a non-blocking send has, has
 // the overhead of a blocking one, and that of a non-blocking one without the attribute.
 func TestPersistentSends(t *testing.T) {

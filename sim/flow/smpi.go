@@ -261,7 +261,7 @@ func (s *smpi) setHost(host *sim.Host, p *sim.Program, modes sendModes, calls []
 		switch {
 		case calls[m] == copies:
 			return 0
-		case calls[m] == returns && !modes.isPersistent(p, m):
+		case calls[m] == returns && !modes.isPersistent(p, m) && !isLocal(p, m, mode(m)):
 			return s.nonBlocking.at(bytes)
 		case mode(m) != sim.StandardSend || s.detaches(sim.StandardSend, bytes):
 			return s.send.at(bytes)
@@ -402,6 +402,12 @@ func sendCalls(p *sim.Program) []sendCall {
 		mark(list)
 	}
 	return calls
+}
+
+// isLocal reports whether a send is MPI_Bsend: others depend on its start only. For MPI_Ibsend, a call waits.
+func isLocal(p *sim.Program, send uint32, mode sim.SendMode) bool {
+	var ends [1]uint32
+	return mode == sim.BufferedSend && len(p.AppendDependents(ends[:0], send)) == 0
 }
 
 // isExchange reports whether a send and the next op of its rank are MPI_Sendrecv of the rank with itself.
