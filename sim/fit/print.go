@@ -128,7 +128,15 @@ func (p Parameter) text() string {
 	}
 	digits := func(v float64) string { return strconv.FormatFloat(v*scale, 'g', 4, 64) }
 	if p.Unit == "B" {
-		digits = func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+		digits = func(v float64) string {
+			if v >= unlimited {
+				return "unlimited"
+			}
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		if p.Value >= unlimited {
+			unit = ""
+		}
 	}
 	if p.Value == 0 && p.High == 0 {
 		return "0"
