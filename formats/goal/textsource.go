@@ -24,6 +24,8 @@ const (
 	batchText = 1 << 19
 	// longBlock is the number of bytes from which a batch is read piece by piece.
 	longBlock = 4 << 20
+	// longBatch is the number of ops from which a reader keeps no memory of a batch.
+	longBatch = 1 << 16
 )
 
 // streamText opens a text for a conversion batch by batch. It returns nil for a text that has to be read as a whole:
@@ -245,7 +247,11 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 		return nil, format.FileErrorf(t.in.Name, "expected %d ops in the blocks of ranks %d to %d, as when the file "+
 			"was read first, found %d; the file changed during the conversion", b.Ops, b.First, b.Last-1, ops)
 	}
-	return r.ranks, nil
+	ranks := r.ranks
+	if ops >= longBatch { // the caller may need the memory before it reads on
+		r.text, r.content, r.ranks = textReader{take: r.text.take}, nil, nil
+	}
+	return ranks, nil
 }
 
 // parse parses the blocks at a place, of ranks up to last-1.

@@ -23,17 +23,38 @@ type encoder struct {
 	narrow []int32
 
 	lengths []int32 // of the lists of a segment
+}
 
-	frugal bool
+// room returns an empty slice with room for n values, valid until the next call.
+func (e *encoder) room(n int) []int64 {
+	if cap(e.values) < n {
+		e.values = nil // free it before the next one is allocated
+		e.values = make([]int64, 0, n)
+	}
+	return e.values[:0]
 }
 
 // encoders is a pool, because the tables of an encoder are large.
 var encoders = newPool(func() *encoder { return &encoder{Encoder: parquet.NewEncoder()} })
 
+// release frees large buffers of a frugal encoder after a row group: the next one has to be read first.
+func (e *encoder) release() {
+	if !e.Frugal {
+		return
+	}
+	e.Release()
+	if cap(e.values) > keptValues {
+		e.values = nil
+	}
+}
+
+// keptValues is the number of values whose memory a frugal encoder keeps between row groups.
+const keptValues = 1 << 19
+
 // encode encodes a column of a row group with n rows.
 func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChunk, error) {
 	e.Reset()
-	if !e.frugal { // most pages are smaller
+	if !e.Frugal { // most pages are smaller
 		e.Reserve(8 * n)
 	}
 	switch columns[column].shape {
@@ -46,13 +67,13 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 	case optInt64s:
 		return e.times(column, rows, n), nil
 	}
-	e.values = slices.Grow(e.values[:0], n)[:n]
+	values := e.room(n)[:n]
 	at, zero := 0, true
 	for _, s := range rows {
-		dst := e.values[at : at+s.last-s.first]
+		dst := values[at : at+s.last-s.first]
 		switch copied := e.copyInts(dst, column, s); {
 		case copied && zero:
-			clear(e.values[:at])
+			clear(values[:at])
 			zero = false
 		case !copied && !zero:
 			clear(dst)
@@ -62,7 +83,7 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 	if zero {
 		return e.Zeros(columns[column].shape.physical(), n), nil
 	}
-	return e.Integers(columns[column].shape.physical(), e.values, n, column == colRank), nil
+	return e.Integers(columns[column].shape.physical(), values, n, column == colRank), nil
 }
 
 // copyInts copies an integer column of a segment. It returns false, without copying, if the whole column is zero.
@@ -110,7 +131,7 @@ func (e *encoder) widenNarrow(dst []int64, src *dag.Narrow, first int) bool {
 
 // times encodes a column of measured times.
 func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk {
-	e.values = e.values[:0]
+	present := e.room(n)
 	def := &e.Def
 	for _, s := range rows {
 		src := *values(s.rank.Rank, column).(*dag.Times)
@@ -120,21 +141,26 @@ func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk 
 				continue
 			}
 			def.Append(1)
-			e.values = append(e.values, int64(src[i]))
+			present = append(present, int64(src[i]))
 		}
 		def.AppendSame(0, min(s.last-s.first, s.last-len(src)))
 	}
-	c := e.Integers(parquet.Int64, e.values, n, false)
-	c.Meta.Nulls = int64(n - len(e.values))
+	nulls := n - len(present)
+	c := e.Integers(parquet.Int64, present, n, false)
+	c.Meta.Nulls = int64(nulls)
 	return c
 }
 
 // lists encodes a column of lists of integers.
 func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error) {
-	e.values = e.values[:0]
+	count := 0
+	for i := range rows {
+		count += rows[i].listed(column)
+	}
+	all := e.room(count)
 	rep, def := &e.Rep, &e.Def
 	for _, s := range rows {
-		e.listsOf(column, s)
+		all = e.listsOf(all, column, s)
 		for _, n := range e.lengths {
 			switch n {
 			case 0:
@@ -157,14 +183,14 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 		return parquet.EncodedChunk{}, fmt.Errorf("%s: an op has too many dependencies for the store",
 			columns[column].name)
 	}
-	c := e.Integers(parquet.Int32, e.values, rep.Len(), false)
-	c.Meta.Nulls = int64(rep.Len() - len(e.values))
+	c := e.Integers(parquet.Int32, all, rep.Len(), false)
+	c.Meta.Nulls = int64(rep.Len() - count)
 	return c, nil
 }
 
 // listsOf sets e.lengths to the lengths of the lists of a segment, without those behind the last that the rank has, and
-// appends their values to e.values.
-func (e *encoder) listsOf(column int, s segment) {
+// appends their values to all.
+func (e *encoder) listsOf(all []int64, column int, s segment) []int64 {
 	e.lengths = e.lengths[:0]
 	if l := s.rank.list(column); l != nil {
 		n := max(min(s.last, l.lengths.n)-s.first, 0)
@@ -174,10 +200,10 @@ func (e *encoder) listsOf(column int, s segment) {
 		for _, n := range e.lengths {
 			count += int(n)
 		}
-		at := len(e.values)
-		e.values = slices.Grow(e.values, count)[:at+count]
-		unpack(&l.values, e.values[at:], l.before(s.first))
-		return
+		at := len(all)
+		all = slices.Grow(all, count)[:at+count]
+		unpack(&l.values, all[at:], l.before(s.first))
+		return all
 	}
 	lists := values(s.rank.Rank, column).(*dag.Edges)
 	first := min(s.first, len(lists.End))
@@ -191,8 +217,27 @@ func (e *encoder) listsOf(column int, s segment) {
 		start = end
 	}
 	for _, off := range lists.Off[from:start] {
-		e.values = append(e.values, int64(off))
+		all = append(all, int64(off))
 	}
+	return all
+}
+
+// listed returns the number of values of the lists of a segment.
+func (s *segment) listed(column int) int {
+	if l := s.rank.list(column); l != nil {
+		if s.first == 0 && s.last >= l.lengths.n {
+			return l.values.n
+		}
+		return l.before(min(s.last, l.lengths.n)) - l.before(min(s.first, l.lengths.n))
+	}
+	lists := values(s.rank.Rank, column).(*dag.Edges)
+	before := func(op int) int {
+		if op = min(op, len(lists.End)); op == 0 {
+			return 0
+		}
+		return int(lists.End[op-1])
+	}
+	return before(s.last) - before(s.first)
 }
 
 // labels encodes the kinds or subkinds.

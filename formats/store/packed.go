@@ -28,9 +28,13 @@ type packedColumn struct {
 	column int // of the store
 	n      int
 	least  int64
+	unit   int64 // of the distances
 	width  uint8 // bytes per value: 0, 1, 2, 4 or 8
 	data   []byte
 }
+
+// nanosecond is the unit of times that come from formats in nanoseconds.
+const nanosecond = int64(dag.Nanosecond)
 
 // leastPacked is the number of ops from which packing a rank saves memory.
 const leastPacked = 64
@@ -84,8 +88,16 @@ func packValues[T ~int32 | ~int64](values []T) packedColumn {
 	for _, v := range values {
 		least, most = min(least, v), max(most, v)
 	}
-	p := packedColumn{n: len(values), least: int64(least)}
-	switch span := uint64(int64(most)) - uint64(int64(least)); {
+	p := packedColumn{n: len(values), least: int64(least), unit: 1}
+	span := uint64(int64(most)) - uint64(int64(least))
+	if span >= 1<<32 && span < uint64(nanosecond)<<32 && inUnits(values, int64(least), nanosecond) {
+		p.unit, p.width, p.data = nanosecond, 4, make([]byte, 4*len(values))
+		for i, v := range values {
+			binary.LittleEndian.PutUint32(p.data[4*i:], uint32((int64(v)-p.least)/nanosecond))
+		}
+		return p
+	}
+	switch {
 	case span == 0:
 	case span < 1<<8:
 		p.width, p.data = 1, make([]byte, len(values))
@@ -109,6 +121,16 @@ func packValues[T ~int32 | ~int64](values []T) packedColumn {
 		}
 	}
 	return p
+}
+
+// inUnits reports whether all distances from the smallest value are whole numbers of a unit.
+func inUnits[T ~int32 | ~int64](values []T, least, unit int64) bool {
+	for _, v := range values {
+		if (int64(v)-least)%unit != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // find returns a packed column, nil if there is none.
@@ -164,7 +186,7 @@ func unpack[T int32 | int64](p *packedColumn, dst []T, first int) bool {
 	n := min(len(dst), p.n-first)
 	clear(dst[n:])
 	dst = dst[:n]
-	data, least := p.data[int(p.width)*first:], T(p.least)
+	data, least, unit := p.data[int(p.width)*first:], T(p.least), T(p.unit)
 	switch p.width {
 	case 0:
 		parquet.Fill(dst, least)
@@ -178,7 +200,7 @@ func unpack[T int32 | int64](p *packedColumn, dst []T, first int) bool {
 		}
 	case 4:
 		for i := range dst {
-			dst[i] = least + T(binary.LittleEndian.Uint32(data[4*i:]))
+			dst[i] = least + T(binary.LittleEndian.Uint32(data[4*i:]))*unit
 		}
 	case 8:
 		for i := range dst {

@@ -42,6 +42,19 @@ func TestPackColumn(t *testing.T) {
 		}
 		check(values, packColumn(nil, 7, values), c.width)
 	}
+	for _, c := range []struct {
+		values []int64
+		width  uint8
+	}{
+		{[]int64{-1500, 6_000_000_000_500, -500}, 8}, // too far from each other
+		{[]int64{7, 4_000_000_000_007, 1007}, 4},
+		{[]int64{-4_000_000_000_000, 0, -1000}, 4},
+		{[]int64{0, 4_000_000_000_001, 1000}, 8},
+		{[]int64{0, math.MaxUint32 * 1000, 1000}, 4},
+		{[]int64{0, (math.MaxUint32 + 1) * 1000, 1000}, 8},
+	} {
+		check(c.values, packColumn(nil, 7, c.values), c.width)
+	}
 	narrow := []int32{math.MinInt32, math.MaxInt32, 0, -1}
 	wide := make([]int64, len(narrow))
 	for i, v := range narrow {

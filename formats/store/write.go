@@ -186,7 +186,7 @@ func (w *fileWriter) groups(groups iter.Seq2[[]segment, error], frugal bool) err
 	}()
 	for range workers {
 		e := encoders.get()
-		e.frugal = frugal
+		e.Frugal = frugal
 		used = append(used, e)
 	}
 	var next atomic.Int32
@@ -218,6 +218,9 @@ func encodeTask(e *encoder, t task) task {
 	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
 	for i := range t.rows {
 		t.rows[i].drop(t.column)
+	}
+	if t.column == numColumns-1 {
+		e.release()
 	}
 	t.sum = chunkSum(t.chunk.Data)
 	if t.err != nil {

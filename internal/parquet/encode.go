@@ -21,6 +21,7 @@ type EncodedChunk struct {
 // then calls one of Zeros, Integers and Strings, or AppendText for each string and EndTexts.
 type Encoder struct {
 	Rep, Def Bitmap // repetition and definition levels of the chunk; Rep is empty for columns without lists
+	Frugal   bool   // do not keep large buffers and windows for later use, which takes some time
 
 	fast, better *compressor
 	dictionary   dictionary
@@ -79,6 +80,14 @@ func (c *compressor) reserve(size int) {
 	c.create()
 }
 
+// release frees the window if it is large.
+func (c *compressor) release() {
+	if c.window > keptBuffer {
+		c.window = firstWindow
+		c.create()
+	}
+}
+
 // encode appends the compressed page to dst.
 func (c *compressor) encode(page, dst []byte) []byte {
 	c.reserve(len(page))
@@ -89,6 +98,28 @@ func (c *compressor) encode(page, dst []byte) []byte {
 func (e *Encoder) Reserve(size int) {
 	e.fast.reserve(size)
 	e.better.reserve(size)
+}
+
+// keptBuffer is the largest capacity, in bytes, of buffers and windows that release keeps.
+const keptBuffer = 3 << 20
+
+// release frees buffers that are large.
+func (e *Encoder) release(buffers ...*[]byte) {
+	for _, b := range buffers {
+		if cap(*b) > keptBuffer {
+			*b = nil
+		}
+	}
+}
+
+// Release frees large buffers and windows between chunks.
+func (e *Encoder) Release() {
+	e.release(&e.page, &e.other, &e.body, &e.packed, &e.repacked)
+	if cap(e.numbers) > keptBuffer/2 {
+		e.numbers = nil
+	}
+	e.fast.release()
+	e.better.release()
 }
 
 // Indices returns a slice for n dictionary indices, the argument of Strings. It is valid until the chunk is encoded.
@@ -199,6 +230,10 @@ func (e *Encoder) smallest(enc encoding, values []int64, typ Type, extra int) en
 			enc, size = try, len(e.packed)
 			e.page, e.other = e.other, e.page
 		}
+	}
+	if e.Frugal {
+		e.fast.release()
+		e.release(&e.other)
 	}
 	return enc
 }
@@ -364,10 +399,16 @@ func (e *Encoder) appendPage(c *EncodedChunk, page []byte, typ pageType, header 
 // matches.
 func (e *Encoder) compress(page []byte) []byte {
 	e.packed = e.better.encode(page, e.packed[:0])
+	if e.Frugal {
+		e.better.release()
+	}
 	if len(e.packed) < len(page)/32 {
 		return e.packed
 	}
 	e.repacked = e.fast.encode(page, e.repacked[:0])
+	if e.Frugal {
+		e.fast.release()
+	}
 	if len(e.repacked) < len(e.packed) {
 		return e.repacked
 	}
