@@ -33,6 +33,32 @@ func (d *Decision) most() (bytes, calcs float64) {
 	return bytes, calcs
 }
 
+// better reports whether the differences are less than those of another decision, which may be nil.
+func (d *Decision) better(other *Decision) bool {
+	if other == nil {
+		return true
+	}
+	bytes, calcs := d.most()
+	b, c := other.most()
+	return bytes < b || bytes == b && calcs < c
+}
+
+// unlike returns a refusal if the bytes of weak and strong scaling are alike, and the calcs of neither are those of the
+// other traces.
+func unlike(scalings map[Scaling]*Decision) error {
+	weak, strong := scalings[Weak], scalings[Strong]
+	if weak == nil || strong == nil {
+		return nil
+	}
+	const near = 0.1
+	bytes, calcs := weak.most()
+	if b, c := strong.most(); b == bytes && min(c, calcs) > near {
+		return refuse("the traces do not determine the scaling: bytes differ alike under weak and strong scaling, calcs "+
+			"by %.3g %% and %.3g %%; expected --scaling", 100*calcs, 100*c)
+	}
+	return nil
+}
+
 // maxDifference is the largest difference of bytes, relative, of a trace of the same program.
 const maxDifference = 0.05
 
@@ -65,6 +91,7 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	}
 	var best *Decision
 	var why error
+	scalings := map[Scaling]*Decision{} // the best of each
 	for _, try := range m.tries(o, fixed) {
 		d, err := m.against(ctx, models, truths, try)
 		var r *Refusal
@@ -75,16 +102,18 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 			return nil, err
 		}
 		d.Options = try
-		if best != nil {
-			bytes, calcs := d.most()
-			if b, c := best.most(); bytes > b || bytes == b && calcs >= c {
-				continue
-			}
+		if d.better(scalings[try.Scaling]) {
+			scalings[try.Scaling] = d
 		}
-		best = d
+		if d.better(best) {
+			best = d
+		}
 	}
 	if best == nil {
 		return nil, why
+	}
+	if err := unlike(scalings); err != nil && !o.Likeliest {
+		return nil, err
 	}
 	m.learn(models, &best.Options)
 	after, err := m.against(ctx, models, truths, best.Options)
@@ -95,12 +124,13 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	for _, d := range best.Others {
 		if d.Bytes > maxDifference && !o.Likeliest {
 			return nil, refuse("no rule makes the %d ranks of another trace from the %d ranks of this one: bytes would "+
-				"differ by %.3g %%, expected %.3g %% or less; use traces of the same program and input, or "+
-				"--likeliest",
+				"differ by %.3g %%, expected %.3g %% or less; use traces of the same program and input, "+
+				"or --likeliest",
 				d.Ranks, m.old.ranks, 100*d.Bytes, 100*maxDifference)
 		}
 	}
-	best.Options.settled, best.Options.decided = true, best
+	best.Options.settled = !o.FixedRounds && !o.GrowingRounds
+	best.Options.compare, best.Options.decided = !fixed, best
 	return best, nil
 }
 
@@ -197,31 +227,42 @@ type sized struct {
 	bytes int64
 }
 
+// observed is a size in another trace.
+type observed struct {
+	ranks int
+	grid  []int
+	bytes int64
+}
+
 // learn compares the sizes of calls with those in other traces, and sets the laws that give them.
 func (m *model) learn(others []*model, o *Options) {
 	o.laws, o.fits = map[sized][]growth{}, map[sized]bool{}
+	seen := map[sized][]observed{}
 	for _, other := range others {
-		g := &target{model: m, o: *o, new: space{ranks: other.old.ranks, ring: m.old.ring, periodic: m.old.periodic,
-			grid: other.old.grid}}
+		at := observed{ranks: other.old.ranks, grid: other.old.grid}
+		g := &target{model: m, o: *o, new: space{ranks: at.ranks, ring: m.old.ring, periodic: m.old.periodic,
+			grid: at.grid}}
 		g.o.laws, g.o.fits = nil, nil
 		m.compareSizes(other, func(inst *instance, pair *slot, slots []int32) {
 			s := &m.slots[inst.slot]
 			for which, sizes := range [2][2]size{{s.size, pair.size}, {s.recv, pair.recv}} {
 				for v, want := range sizes[0].against(&sizes[1]) {
+					at.bytes = want
 					usual := g.scaled(s, inst, v, which) == want
 					for _, slot := range slots {
 						key := sized{*m.slots[slot].call, which, v}
-						laws, known := o.laws[key]
-						if !known {
-							laws = m.allLaws(s.call, g, v, want)
-						}
-						o.fits[key] = usual && (!known || o.fits[key])
-						o.laws[key] = slices.DeleteFunc(laws, func(l growth) bool {
-							return l.apply(v, l.share(&m.old, g.new.ranks, g.new.grid)) != want
-						})
+						o.fits[key] = usual && (len(seen[key]) == 0 || o.fits[key])
+						seen[key] = append(seen[key], at)
 					}
 				}
 			}
+		})
+	}
+	for key, list := range seen {
+		o.laws[key] = slices.DeleteFunc(m.allLaws(&key, list), func(l growth) bool {
+			return slices.ContainsFunc(list, func(at observed) bool {
+				return l.apply(key.bytes, l.share(&m.old, at.ranks, at.grid)) != at.bytes
+			})
 		})
 	}
 }

@@ -23,8 +23,9 @@ func (d *doubt) text() string {
 
 // Remedies of doubts.
 const (
-	giveRounds = "--fixed-rounds or --growing-rounds"
-	giveGrid   = "--new-grid"
+	giveRounds  = "--fixed-rounds or --growing-rounds"
+	giveGrid    = "--new-grid"
+	giveScaling = "--scaling"
 )
 
 // doubts returns what the recorded traces do not determine; nothing on the recorded ranks.
@@ -69,14 +70,16 @@ func (g *target) refuseDoubts(all []doubt) error {
 
 // roundDoubts names the loops whose number of rounds may be fixed, or depend on the number of ranks.
 func (g *target) roundDoubts() (all []doubt) {
-	if g.o.FixedRounds || g.o.GrowingRounds || g.o.settled {
+	if (g.o.FixedRounds || g.o.GrowingRounds) && !g.o.settled {
 		return nil
 	}
 	var seen []string
 	for l := range g.loops {
 		x := &g.loops[l]
 		n := x.count.of(&g.new)
-		if !x.unsure || n == x.rounds {
+		if !x.unsure || n == x.rounds || g.o.settled && slices.ContainsFunc(g.o.seen, func(grid []int) bool {
+			return x.count.of(&space{ranks: product(grid), grid: grid}) != x.rounds
+		}) {
 			continue
 		}
 		choices := []string{fmt.Sprintf("%d (fixed)", x.rounds), fmt.Sprintf("%d (%s)", n, x.count.text())}
@@ -130,15 +133,21 @@ func (g *target) distanceDoubts() (all []doubt) {
 
 // sizeDoubts names the sizes that several laws give.
 func (g *target) sizeDoubts() (all []doubt) {
-	var seen []string
+	seen := map[string]bool{}
 	add := func(d *doubt) {
-		if text := d.text(); !slices.Contains(seen, text) {
-			seen, all = append(seen, text), append(all, *d)
+		if text := d.text(); !seen[text] {
+			seen[text], all = true, append(all, *d)
 		}
 	}
 	if d := g.borderDoubt(); d != nil {
 		add(d)
 	}
+	type checked struct {
+		sized
+		loop, body int
+		always     bool
+	}
+	done := map[checked]bool{}
 	for i := range g.instances {
 		inst := &g.instances[i]
 		s := &g.slots[inst.slot]
@@ -157,7 +166,12 @@ func (g *target) sizeDoubts() (all []doubt) {
 			}
 			slices.Sort(values)
 			for _, v := range values {
-				if d := g.sizeDoubt(s, inst, v, which); v > 0 && d != nil {
+				now := checked{sized{*s.call, which, v}, int(inst.loop), inst.body, s.always}
+				if v <= 0 || done[now] {
+					continue
+				}
+				done[now] = true
+				if d := g.sizeDoubt(s, inst, v, which); d != nil {
 					add(d)
 				}
 			}
@@ -190,7 +204,11 @@ func (g *target) sizeDoubt(s *slot, inst *instance, v int64, which int) *doubt {
 	if len(values) == 1 {
 		return nil
 	}
-	return &doubt{what, choices, ""}
+	d := &doubt{what: what, choices: choices}
+	if g.o.compare && s.call.comm>>8 != 0 {
+		d.remedy = giveScaling
+	}
+	return d
 }
 
 // lawsOf returns the laws besides that of scaled that the structure of the program allows for a size; those that other
@@ -219,7 +237,7 @@ func (g *target) structural(s *slot, inst *instance, v int64, which int) []growt
 	}
 	if x != nil && x.body[inst.body].half != 0 {
 		switch {
-		case !strong && (x.body[inst.body].half > 0 && !g.halves() || s.feature.kind == multiples || c.rule == onGrid):
+		case !strong && (x.body[inst.body].half > 0 && !g.facts.halves || s.feature.kind == multiples || c.rule == onGrid):
 			return nil // each rank keeps its block, or the finest level of its part of a grid
 		case x.body[inst.body].half > 0:
 			return []growth{equal, parts}
@@ -286,6 +304,9 @@ func (g *target) structuralOfCollective(s *slot, v int64, which int) (all []grow
 			}
 		}
 	}
+	if g.o.compare && c.comm>>8 != 0 && block > few { // other traces may have a dimension of the same length
+		all = append(all, g.alongDims()...)
+	}
 	if g.o.Scaling != Strong || block <= few {
 		return all
 	}
@@ -313,19 +334,9 @@ func (g *target) alongDims() (all []growth) {
 		return nil
 	}
 	for d := range g.old.grid {
-		all = append(all, parts.of(-1, d))
+		all = append(all, growth{}.of(-1, d))
 	}
 	return all
-}
-
-// sides returns the laws of sizes in rows and columns of a square of ranks that is no grid, if the program has one.
-func (g *target) sides() []growth {
-	for i := range g.slots {
-		if c := g.slots[i].call; c != nil && c.rule == transpose {
-			return []growth{wide, narrow}
-		}
-	}
-	return nil
 }
 
 // evenly reports whether all dimensions grow by the same factor.
@@ -338,32 +349,62 @@ func (g *target) evenly() bool {
 	return true
 }
 
-// inSquare reports whether a message is a segment of a vector in a square of ranks: sums along rows, and the transpose
-// of the same size.
-func (g *target) inSquare(c *call, inst *instance) bool {
-	if c.rule != transpose && (inst.loop < 0 || !g.loops[inst.loop].count.root) {
-		return false
-	}
-	rows, across := map[int64]bool{}, map[int64]bool{}
-	for l := range g.loops {
-		if x := &g.loops[l]; x.count.root {
-			rows[g.slots[g.order[x.first]].size.value] = true
-		}
-	}
-	for i := range g.slots {
-		if s := &g.slots[i]; s.call != nil && s.call.rule == transpose {
-			across[s.size.value] = true
-		}
-	}
-	v := g.slots[inst.slot].size.value
-	return rows[v] && across[v]
+// facts are properties of the whole program.
+type facts struct {
+	sent      map[sentTo]bool
+	transpose bool // of messages
+	halves    bool // sizes halve in rounds of a loop
+	rows      map[int64]bool
+	across    map[int64]bool // sizes of transposes, as rows is of sums along rows
 }
 
-// halves reports whether sizes halve in rounds of a loop.
-func (g *target) halves() bool {
-	return slices.ContainsFunc(g.loops, func(x loop) bool {
-		return slices.ContainsFunc(x.body, func(p progress) bool { return p.half < 0 })
-	})
+// sentTo is a partner that messages have.
+type sentTo struct {
+	rule rule
+	at   vector
+}
+
+// findFacts sets the facts.
+func (m *model) findFacts() {
+	f := facts{sent: map[sentTo]bool{}, rows: map[int64]bool{}, across: map[int64]bool{}}
+	for i := range m.slots {
+		s := &m.slots[i]
+		if s.call == nil {
+			continue
+		}
+		if s.call.kind == dag.Send {
+			f.sent[sentTo{s.call.rule, s.call.at}] = true
+		}
+		if s.call.rule == transpose {
+			f.transpose, f.across[s.size.value] = true, true
+		}
+	}
+	for l := range m.loops {
+		x := &m.loops[l]
+		if x.count.root {
+			f.rows[m.slots[m.order[x.first]].size.value] = true
+		}
+		f.halves = f.halves || slices.ContainsFunc(x.body, func(p progress) bool { return p.half < 0 })
+	}
+	m.facts = f
+}
+
+// sides returns the laws of sizes in rows and columns of a square of ranks that is no grid, if the program has one.
+func (m *model) sides() []growth {
+	if m.facts.transpose {
+		return []growth{wide, narrow}
+	}
+	return nil
+}
+
+// inSquare reports whether a message is a segment of a vector in a square of ranks: sums along rows, and the transpose
+// of the same size.
+func (m *model) inSquare(c *call, inst *instance) bool {
+	if c.rule != transpose && (inst.loop < 0 || !m.loops[inst.loop].count.root) {
+		return false
+	}
+	v := m.slots[inst.slot].size.value
+	return m.facts.rows[v] && m.facts.across[v]
 }
 
 // twoWay reports whether ranks send in the opposite direction, too.
@@ -372,9 +413,7 @@ func (m *model) twoWay(c *call) bool {
 	for d := range back {
 		back[d] = -back[d]
 	}
-	return slices.ContainsFunc(m.slots, func(s slot) bool {
-		return s.call != nil && s.call.kind == dag.Send && s.call.rule == c.rule && s.call.at == back
-	})
+	return m.facts.sent[sentTo{c.rule, back}]
 }
 
 // borderDoubt returns a doubt about borders with a constant part, such as corners: the borders of the whole along two
@@ -387,19 +426,26 @@ func (g *target) borderDoubt() *doubt {
 		c     *call
 		bytes int64
 		whole float64
+		known bool // other traces have another grid, on which the border is another one
 	}
 	var all []border
+	done := map[sized]bool{}
 	for i := range g.instances {
 		inst := &g.instances[i]
 		s := &g.slots[inst.slot]
 		c := s.call
 		if c == nil || c.kind != dag.Send || c.rule != onGrid || inst.loop >= 0 || s.size.kind != constant ||
-			s.size.value <= few || g.o.fits[g.sizedOf(inst, s.size.value, 0)] ||
-			len(g.o.laws[g.sizedOf(inst, s.size.value, 0)]) > 0 {
+			s.size.value <= few {
 			continue
 		}
+		same := sized{*c, 0, s.size.value}
+		if same.call.tag = 0; done[same] { // tags may number iterations
+			continue
+		}
+		done[same] = true
 		f, moved := share{1, 1}, 0
-		b := border{c, s.size.value, float64(s.size.value)}
+		laws := g.o.laws[g.sizedOf(inst, s.size.value, 0)]
+		b := border{c, s.size.value, float64(s.size.value), len(laws) > 0 && !slices.Contains(laws, equal)}
 		for d, n := range g.old.grid {
 			if c.at[d] != 0 {
 				moved++
@@ -409,6 +455,9 @@ func (g *target) borderDoubt() *doubt {
 			b.whole *= float64(n)
 		}
 		if moved != 1 {
+			continue
+		}
+		if all = append(all, b); b.known {
 			continue
 		}
 		const element = 4 // bytes
@@ -425,12 +474,11 @@ func (g *target) borderDoubt() *doubt {
 					fmt.Sprintf("%d B (%d B for corners, the rest shrinks)", n+scaleBytes(b.bytes-n, f.numerator,
 						f.denominator), n)}, ""}
 		}
-		all = append(all, b)
 	}
 	const near = 1.3
 	for _, a := range all {
 		for _, b := range all {
-			if a.whole < b.whole && b.whole < near*a.whole {
+			if a.whole < b.whole && b.whole < near*a.whole && !(a.known && b.known) {
 				return &doubt{fmt.Sprintf("the sizes of %s and %s, %d B and %d B on grid %s", a.c.short(), b.c.short(),
 					a.bytes, b.bytes, text(g.old.grid)), []string{"shares of unlike borders",
 					"shares of a border with a constant part, such as its corners"}, ""}

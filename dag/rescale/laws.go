@@ -3,6 +3,7 @@ package rescale
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // growth is a law of a size: but for a constant part, it is proportional to a power of the number of ranks, or of those
@@ -96,31 +97,48 @@ func (l growth) text() string {
 	return "as " + n
 }
 
-// allLaws returns the laws that may give a size of another trace, the likeliest first. Sizes of calls on the grid or a
+// allLaws returns the laws that may give a size of other traces, the likeliest first. Sizes of calls on the grid or a
 // part of it may depend on a dimension.
-func (m *model) allLaws(c *call, g *target, bytes, want int64) (all []growth) {
+func (m *model) allLaws(key *sized, seen []observed) (all []growth) {
+	c := &key.call
 	if len(m.old.grid) > 1 && (c.rule == onGrid || c.comm>>8 != 0) {
 		for d := range m.old.grid {
-			all = append(all, parts.of(-1, d))
+			all = append(all, growth{}.of(-1, d))
 		}
 	}
 	all = append(all, parts, equal, whole, blocks, growth{power: 1, dim: allRanks, less: 1})
-	all = append(all, g.sides()...)
-	const most = 8 // parts of the size that the constant may be
+	all = append(all, m.sides()...)
+	const dims = 2 // borders of more dimensions are products
+	if len(m.old.grid) > dims {
+		return all
+	}
 	for _, l := range all {
-		f := l.share(&m.old, g.new.ranks, g.new.grid)
-		if l.power != -1 || f.numerator == f.denominator {
+		if l.power != -1 || c.rule == onGrid && l.dim < 0 {
 			continue
 		}
-		// want = constant + (bytes - constant) f
-		d := f.denominator - f.numerator
-		rest := want*f.denominator - bytes*f.numerator
-		if want > 1<<40 || bytes > 1<<40 || f.denominator > 1<<20 || f.numerator > 1<<20 {
-			continue
-		}
-		if l.constant = rest / d; d != 0 && rest%d == 0 && l.constant > 0 && l.constant <= min(bytes, want)/most {
-			all = append(all, l)
+		for _, at := range seen {
+			with := l
+			with.constant = l.constantOf(key.bytes, at.bytes, l.share(&m.old, at.ranks, at.grid))
+			if with.constant > 0 && !slices.Contains(all, with) {
+				all = append(all, with)
+			}
 		}
 	}
 	return all
+}
+
+// constantOf returns the constant part of a size of bytes that becomes want if the rest grows by a factor, 0 if none of
+// a small part of it does.
+func (l growth) constantOf(bytes, want int64, f share) int64 {
+	const large, most = 1 << 40, 1 << 20
+	const least = 8 // the constant is at most this part
+	d := f.denominator - f.numerator
+	if d == 0 || max(bytes, want) > large || max(f.numerator, f.denominator) > most {
+		return 0
+	}
+	rest := want*f.denominator - bytes*f.numerator // constant times d
+	if n := rest / d; rest%d == 0 && n > 0 && n <= min(bytes, want)/least {
+		return n
+	}
+	return 0
 }

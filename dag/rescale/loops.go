@@ -109,10 +109,14 @@ const maxBody = 64
 // omit short ones, may differ. Rounds with the same partners are the same in all, as only calcs separate iterations.
 func (m *model) findLoops() {
 	f := &loopFinder{model: m}
-	for _, s := range m.order {
-		if m.slots[s].call != nil {
-			f.slots = append(f.slots, s)
+	for _, i := range m.order {
+		s := &m.slots[i]
+		if s.call == nil {
+			continue
 		}
+		f.slots = append(f.slots, i)
+		f.transposes = f.transposes || s.call.rule == transpose
+		f.parted = f.parted || isMessage(s.call.kind) && s.call.rule == onLine && s.call.distance() == 1 && !s.always
 	}
 	f.find()
 	f.addCalcs()
@@ -129,9 +133,12 @@ func (m *model) findLoops() {
 // loopFinder finds loops in a list of slots: those with moving partners in that of calls, then the others in all.
 type loopFinder struct {
 	*model
-	slots  []int32
-	still  bool   // partners stay
-	inLoop []bool // of each slot, or nil
+	slots []int32
+	still bool // partners stay
+
+	transposes bool   // the program has a transpose
+	parted     bool   // some ranks lack messages with a neighbor
+	inLoop     []bool // of each slot, or nil
 }
 
 // at returns slot b of a round. Until addCalcs, first and length of a loop count calls.
@@ -570,10 +577,7 @@ func (f *loopFinder) countOf(rounds int, moving progressKind, mask int32, x *loo
 	case double, halve:
 		c.log = true
 		if c.root = f.inRows(x); c.root {
-			x.unsure = !slices.ContainsFunc(f.model.slots, func(s slot) bool {
-				return s.call != nil && s.call.rule == transpose
-			})
-			x.counted = x.unsure
+			x.unsure, x.counted = !f.transposes, !f.transposes
 			return c, true
 		}
 		return c, c.ranks(&f.old) == 1<<rounds
@@ -732,10 +736,7 @@ func (f *loopFinder) inTurns(x *loop) bool {
 			both[at] = s.call.kind
 		}
 	}
-	some := slices.ContainsFunc(f.model.slots, func(s slot) bool {
-		return s.call != nil && isMessage(s.call.kind) && s.call.rule == onLine && s.call.distance() == 1 && !s.always
-	})
-	return changes == 1 && both[1] == dag.Calc && both[-1] == dag.Calc && (f.between(x) || some)
+	return changes == 1 && both[1] == dag.Calc && both[-1] == dag.Calc && (f.between(x) || f.parted)
 }
 
 // between reports whether a calc follows the messages with the first side in a round.

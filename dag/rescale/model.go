@@ -27,6 +27,7 @@ type model struct {
 	order []int32 // slots in the order of the program
 	opAt  [][]int32
 	loops []loop
+	facts facts
 }
 
 // slot is an op of the program that each rank has once or not at all.
@@ -396,6 +397,7 @@ func (m *model) build(k *skeleton) error {
 	for place, s := range m.order {
 		m.slots[s].place = int32(place)
 	}
+	m.findFacts()
 	return nil
 }
 

@@ -46,6 +46,7 @@ type Options struct {
 	seen    [][]int            // grids of other traces of the program
 	decided *Decision          // by other traces, or nil
 	settled bool               // other traces show which rounds grow
+	compare bool               // other traces show the scaling
 	laws    map[sized][]growth // that give the sizes in other traces
 	fits    map[sized]bool     // sizes in other traces that need no such law
 }
