@@ -14,7 +14,7 @@ const mostPending = 16
 func (e *Engine) mayRunAhead() bool {
 	h := &e.host
 	return h.Ahead && e.number == nil && e.network.Lookahead() > 0 && e.timeline == nil && e.causes == nil &&
-		e.p.windows == nil && h.Work == nil && !h.Timely && !h.Synchronous && !h.Acknowledged &&
+		h.Work == nil && !h.Timely && !h.Synchronous && !h.Acknowledged &&
 		e.p.LargestMessage <= h.Rendezvous
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
@@ -200,6 +201,9 @@ func (b *buffer[T]) room(first, last int) []T {
 	if !b.used {
 		if cap(b.values) < b.rows {
 			b.values = make([]T, b.rows, max(b.rows, b.most))
+			if b.most > 0 { // it is reused
+				cpu.InHugePages(b.values)
+			}
 		}
 		b.values = b.values[:b.rows]
 		parquet.Fill(b.values[:first], b.absent)

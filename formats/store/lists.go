@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
 
@@ -110,9 +111,21 @@ func (r *listReader) Page(p *parquet.Page) error {
 	if uint64(n)+uint64(present) > dag.MaxDeps {
 		return fmt.Errorf("more than %d dependencies", int64(dag.MaxDeps))
 	}
+	if cap(r.offsets) == 0 && present > 0 {
+		r.offsets = r.newOffsets(present, r.row+1-r.first)
+	}
 	r.offsets = slices.Grow(r.offsets, present)[:n+present]
 	_, err := parquet.Integers(r.decoder.Decoder, r.offsets[n:], p, r.leaf, r.numbers)
 	return err
+}
+
+// newOffsets returns memory for the elements of all lists of a block if they are as many per row as those of the first
+// rows, and at most mostEach per row.
+func (r *listReader) newOffsets(present, rows int) []int32 {
+	const mostEach, spare = 4, 16
+	most := max(r.block.most, r.block.rows)
+	each := min(float64(present)/float64(max(1, rows)), mostEach)
+	return cpu.InHugePages(make([]int32, 0, int(each*float64(most+most/spare))))
 }
 
 // levels sets the ends of a page's lists from its levels.

@@ -162,7 +162,7 @@ func (s *loggopsim) watchEvent(e event.Event) {
 
 // prefetchRanks is the number of ranks from which prefetches are worth their time, since the state of all ranks exceeds
 // the second-level cache.
-const prefetchRanks = 4096
+const prefetchRanks = 1 << 15
 
 // prefetchNext prefetches the op of an event soon to occur, and the state of the host of an earlier one.
 func (s *loggopsim) prefetchNext() {
