@@ -52,9 +52,9 @@ func unlike(scalings map[Scaling]*Decision) error {
 	}
 	const near = 0.1
 	bytes, calcs := weak.most()
-	if b, c := strong.most(); b == bytes && min(c, calcs) > near {
-		return refuse("the traces do not determine the scaling: bytes differ alike under weak and strong scaling, calcs "+
-			"by %.3g %% and %.3g %%; expected --scaling", 100*calcs, 100*c)
+	if b, c := strong.most(); b == bytes && b <= maxDifference && min(c, calcs) > near {
+		return refuse("the traces do not determine the scaling: bytes differ alike under weak and strong scaling, "+
+			"calcs by %.3g %% and %.3g %%; expected --scaling", 100*calcs, 100*c)
 	}
 	return nil
 }
@@ -123,8 +123,8 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	best.Others = after.Others
 	for _, d := range best.Others {
 		if d.Bytes > maxDifference && !o.Likeliest {
-			return nil, refuse("no rule makes the %d ranks of another trace from the %d ranks of this one: bytes would "+
-				"differ by %.3g %%, expected %.3g %% or less; use traces of the same program and input, "+
+			return nil, refuse("no rule makes the %d ranks of another trace from the %d ranks of this one: bytes "+
+				"would differ by %.3g %%, expected %.3g %% or less; use traces of the same program and input, "+
 				"or --likeliest",
 				d.Ranks, m.old.ranks, 100*d.Bytes, 100*maxDifference)
 		}

@@ -154,7 +154,11 @@ func (g *target) sizeDoubts() (all []doubt) {
 		if s.call == nil || s.call.kind == dag.Recv { // of the size of its message
 			continue
 		}
-		for which, z := range [2]*size{&s.size, &s.recv} {
+		sizes := [2]size{s.size, s.recv}
+		if inst.loop >= 0 && g.loops[inst.loop].body[inst.body].half != 0 {
+			sizes = g.loops[inst.loop].body[inst.body].size // others double or halve
+		}
+		for which, z := range sizes {
 			if z.kind == drawn {
 				continue
 			}
@@ -236,10 +240,11 @@ func (g *target) structural(s *slot, inst *instance, v int64, which int) []growt
 		return g.structuralOfCollective(s, v, which)
 	}
 	if x != nil && x.body[inst.body].half != 0 {
+		doubles := x.body[inst.body].half > 0
 		switch {
-		case !strong && (x.body[inst.body].half > 0 && !g.facts.halves || s.feature.kind == multiples || c.rule == onGrid):
+		case !strong && (doubles && !g.facts.halves || s.feature.kind == multiples || c.rule == onGrid):
 			return nil // each rank keeps its block, or the finest level of its part of a grid
-		case x.body[inst.body].half > 0:
+		case doubles:
 			return []growth{equal, parts}
 		}
 		return []growth{equal, whole}
@@ -460,7 +465,10 @@ func (g *target) borderDoubt() *doubt {
 		if all = append(all, b); b.known {
 			continue
 		}
-		const element = 4 // bytes
+		element := int64(8) // bytes
+		if b.bytes%element != 0 {
+			element = 4
+		}
 		if v := new(big.Int).Mul(big.NewInt(b.bytes/element), big.NewInt(f.numerator)); b.bytes%element == 0 &&
 			v.Mod(v, big.NewInt(f.denominator)).Sign() != 0 {
 			return &doubt{fmt.Sprintf("the size of %s, %d B on grid %s", c.short(), b.bytes, text(g.old.grid)),

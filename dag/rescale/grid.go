@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/tracedag/tracedag/dag"
 )
 
 // newGrid returns the grid of the new trace and where it is from. It sets gridDoubt if the recorded grids allow others.
@@ -170,10 +172,12 @@ func (m *model) cartesian() bool {
 }
 
 // nodes reports whether only communicators show the grid, and not all dimensions have the same part in it: a reduction
-// among the ranks of nodes and then their leaders, where the nodes may keep their size.
+// among the ranks of nodes and then their leaders, or then of the parts of each rank of a node, where the nodes may
+// keep their size.
 func (m *model) nodes() bool {
 	along := int32(0)
 	some := false
+	scattered := map[int64]int32{} // parts, and along which dimensions
 	for i := range m.slots {
 		s := &m.slots[i]
 		if s.call == nil {
@@ -185,7 +189,19 @@ func (m *model) nodes() bool {
 		if mask := s.call.comm >> 8; mask != 0 && mask < 1<<maxDims {
 			along |= mask
 			some = some || !s.always
+			if s.call.sub == dag.ReduceScatter && s.recv.value > few {
+				scattered[s.recv.value] |= mask
+			}
 		}
+	}
+	for i := range m.slots {
+		s := &m.slots[i]
+		if s.call == nil {
+			continue
+		}
+		mask := s.call.comm >> 8
+		reduces := s.call.sub == dag.Allreduce || s.call.sub == dag.Reduce
+		some = some || reduces && mask != 0 && scattered[s.size.value]&^mask != 0
 	}
 	return some || int(along) != 1<<len(m.old.grid)-1
 }
