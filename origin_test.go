@@ -59,7 +59,7 @@ func TestFlagsOfTraces(t *testing.T) {
 			"keyword" +
 			" license meta meta-template name no-wait partition publish remove replace rescale-report set-version tag url",
 		"tracecat": common,
-		"simulate": common + " lowered shard shard-base shards",
+		"simulate": common + " flows jobs lowered ports samples shard shard-base shards",
 	}
 	never := []string{"help", "version"} // flags that write no trace
 	for _, p := range programs {

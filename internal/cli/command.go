@@ -60,6 +60,9 @@ func (p *Program) watch(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			p.ran = true
+			if err := checkOutputs(cmd.Flags(), args); err != nil {
+				return err
+			}
 			p.limitMemory(cmd.Context())
 			return run(cmd, takeSimulator(cmd, args))
 		}

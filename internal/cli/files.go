@@ -5,6 +5,8 @@ package cli
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -121,6 +123,56 @@ func (o *outputName) Set(name string) error {
 
 func (o *outputName) String() string { return string(*o) }
 func (o *outputName) Type() string   { return "string" }
+
+// Outputs returns the name.
+func (o *outputName) Outputs() []string { return []string{string(*o)} }
+
+// namesOutputs is implemented by values of flags that name outputs.
+type namesOutputs interface{ Outputs() []string }
+
+// checkOutputs returns an error if two flags name one output, of which one would be lost, or if a flag other than
+// --output, which may convert a trace in place, names a file that the program reads.
+func checkOutputs(flags *pflag.FlagSet, args []string) (err error) {
+	inputs := map[string]string{} // what names an input, by clean name
+	for _, name := range args {
+		inputs[filepath.Clean(name)] = "an input"
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		if _, writes := f.Value.(namesOutputs); !writes || isInput(f.Value) {
+			for _, text := range FlagTexts(f) {
+				inputs[filepath.Clean(text)] = "a file of --" + f.Name
+			}
+		}
+	})
+	outputs := map[string]string{} // flags by clean name
+	flags.Visit(func(f *pflag.Flag) {
+		value, writes := f.Value.(namesOutputs)
+		if !writes || err != nil {
+			return
+		}
+		for _, name := range value.Outputs() {
+			clean := filepath.Clean(name)
+			info, missing := os.Stat(name)
+			switch first, again := outputs[clean]; {
+			case !isStdout(name) && missing == nil && !info.Mode().IsRegular(): // such as /dev/null, or a folder
+			case again && isStdout(name):
+				err = Usagef("--%s and --%s both write to standard output; name a file", first, f.Name)
+			case again:
+				err = Usagef("--%s and --%s name the same file, %s", first, f.Name, name)
+			case missing == nil && f.Name != "output" && inputs[clean] != "":
+				err = Usagef("--%s would replace %s, which is %s; name another file", f.Name, name, inputs[clean])
+			}
+			outputs[clean] = f.Name
+		}
+	})
+	return err
+}
+
+// isInput reports whether the value of a flag of an owner names no output.
+func isInput(value pflag.Value) bool {
+	c, ok := value.(*collected)
+	return ok && !c.write
+}
 
 // RegisterSync adds the flag that leaves outputs in memory to the command. In a part of another program the flag has no
 // effect: the other program decides about the files of both, and parts run concurrently.

@@ -54,7 +54,8 @@ func (o *Options) define(cmd *cobra.Command, g *manual.Group, p *param.Param, na
 	if name != p.Name {
 		letter = ""
 	}
-	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != ""}, name,
+	f := o.flags.VarPF(&collected{of: o, texts: o.texts, name: name, kind: p.ArgName(), bare: p.Bare != "",
+		write: p.Beside}, name,
 		letter, p.Usage())
 	f.DefValue, f.NoOptDefVal, f.Hidden = p.Initial, p.Bare, hidden
 	origin.Mark(f, !p.Beside)
@@ -71,6 +72,7 @@ type collected struct {
 	name  string
 	kind  string
 	bare  bool
+	write bool // names outputs
 }
 
 func (c *collected) String() string { return strings.Join(c.texts[c.name], ",") }
@@ -85,6 +87,14 @@ func (c *collected) Type() string {
 
 func (c *collected) Set(text string) error {
 	c.texts[c.name] = append(c.texts[c.name], text)
+	return nil
+}
+
+// Outputs returns the names of outputs on the command line.
+func (c *collected) Outputs() []string {
+	if c.write {
+		return c.texts[c.name]
+	}
 	return nil
 }
 

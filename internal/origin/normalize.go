@@ -21,11 +21,12 @@ var (
 		record-paths replace skip-existing strict verbose`)
 	// bare shape a trace and take no value, or one after "=".
 	bare = strings.Fields(`align-clocks any-order any-source auto-correct biases causal compat
-		concurrent-collectives csv dedup diagonal dims-split emit-spec fixed-rounds from-graph gelu h-intdiv
-		ignore-ports inverse json keep-ends keep-host learned-positions lenient listing matrix-only measure merge
-		merge-calcs merge-non-overlap nccl-registered no-clock no-init npkit-sample offload one-rank-per-node
-		only-present outcast periodic print-model replicate sequence-parallel share-nic share-streams skip-bad sleep
-		start-calc sync-edges tied traces-nocolls traces-nop2p unique-nic zero-reduction`)
+		concurrent-collectives csv dedup diagonal dims-split emit-spec fixed-rounds from-graph gelu growing-rounds
+		h-intdiv ignore-ports inverse json keep-ends keep-host learned-positions lenient likeliest listing
+		matrix-only measure merge merge-calcs merge-non-overlap nccl-registered no-clock no-init npkit-sample
+		offload one-rank-per-node only-present outcast periodic print-model replicate sequence-parallel share-nic
+		share-streams skip-bad sleep start-calc sync-edges tied traces-nocolls traces-nop2p unique-nic
+		zero-reduction`)
 
 	letters = map[byte]string{'o': "output", 'j': "jobs", 'q': "quiet", 'v': "verbose", 's': "ranks", 'd': "bytes"}
 )

@@ -189,6 +189,15 @@ var scalesOfMatrix = []string{"linear", "log"}
 // graphFormats are the endings of graphs as text for Graphviz.
 var graphFormats = []string{"dot", "gv"}
 
+// Outputs returns the names of the pictures.
+func (p *Plots) Outputs() []string {
+	names := make([]string, len(p.Files))
+	for i := range p.Files {
+		names[i] = p.Files[i].Name
+	}
+	return names
+}
+
 // Set adds a picture.
 func (p *Plots) Set(text string) error {
 	f := PlotFile{Name: text}

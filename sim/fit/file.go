@@ -149,6 +149,10 @@ func ReadFile(name string) (*File, error) {
 		return nil, err
 	}
 	defer in.Close()
+	if info, err := in.Stat(); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%s: expected a file, which can be read several times, found a pipe or device; write "+
+			"the parameters to a file first", name)
+	}
 	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
 		return nil, err

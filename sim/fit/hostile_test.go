@@ -59,3 +59,10 @@ func TestReadFileLarge(t *testing.T) {
 		t.Errorf("error %v, expected %s", err, want)
 	}
 }
+
+// TestPipe checks that a parameter file is no pipe: programs read it several times.
+func TestPipe(t *testing.T) {
+	if _, err := ReadFile(os.DevNull); err == nil || !strings.Contains(err.Error(), "found a pipe or device") {
+		t.Errorf("ReadFile of a device: error %v", err)
+	}
+}

@@ -96,7 +96,7 @@ func (b *backend) Params() param.Set {
 		param.Int(&b.params.Seed, "seed", "seed of random choices").Sweep(),
 		param.Int(&b.maxCycles, "max-cycles", "end the run with an error after N cycles; 0: no limit").
 			Range(0, math.MaxInt64),
-		param.File(&b.links, "ports", "write flits and utilization of each link to a CSV file"),
+		param.File(&b.links, "ports", "write flits and utilization of each link to a CSV file").Output(),
 		param.String(&b.synthetic, "synthetic", "run synthetic traffic instead of a trace, once per --load: "+
 			"uniform, adversarial+I, hotspot:SHARE and others; --list-patterns lists them").Placeholder("traffic").
 			Offer(patternNames()...),

@@ -141,10 +141,10 @@ func (b *backend) Params() param.Set {
 	set = append(set, b.window.Params()...)
 	set = append(set,
 		param.Time(&b.sample, "sample", "sampling period of the rates of ports").Default("no samples"),
-		param.File(&b.samples, "samples", "write the samples to a CSV file"),
+		param.File(&b.samples, "samples", "write the samples to a CSV file").Output(),
 		param.File(&b.flows, "flows",
-			"write source, destination, start, completion, job, class and name of each flow to a CSV file"),
-		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file"),
+			"write source, destination, start, completion, job, class and name of each flow to a CSV file").Output(),
+		param.File(&b.ports, "ports", "write bytes and utilization of each port to a CSV file").Output(),
 		param.Int(&b.maxFlows, "max-flows", "largest number of flows that --json lists").Range(0, math.MaxInt32))
 	set.Under("Network", "topology", "placement", "nics", "fail", "local-rate", "local-latency", "seed", "balance",
 		"entropy")

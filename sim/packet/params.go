@@ -526,10 +526,10 @@ func (b *backend) Params() param.Set {
 		param.Time(&p.End, "end", "simulated time at which the run stops").Default("when idle"),
 		param.Int(&p.Seed, "seed", "seed of random choices").Sweep(),
 		param.Time(&b.sample, "sample", "sampling period of queue lengths").Default("no samples"),
-		param.File(&b.samples, "samples", "write the samples to a CSV file"),
+		param.File(&b.samples, "samples", "write the samples to a CSV file").Output(),
 		param.File(&b.flows, "flows",
-			"write start, delivery, retransmissions, job, class and name of each flow to a CSV file"),
-		param.File(&b.ports, "ports", "write the counters of each port to a CSV file"),
+			"write start, delivery, retransmissions, job, class and name of each flow to a CSV file").Output(),
+		param.File(&b.ports, "ports", "write the counters of each port to a CSV file").Output(),
 		param.New(&b.bins, "fct-bins", "bins of flow sizes in the table of flow completion times: decades, deciles "+
 			"(ten equal numbers of flows), or the largest size of each bin, such as 10KB,100KB,1MB").
 			Offer("decades", "deciles"),

@@ -104,8 +104,8 @@ func (b *backend) Params() param.Set {
 			Default("a tenth of the last arrival"),
 		param.Func("time", "measure-until", "end of the measurement", window(&b.until)).
 			Default("a slot after the end of the run"),
-		param.File(&b.flows, "flows", "write arrival, completion time and fate of each flow to a CSV file"),
-		param.File(&b.jobs, "jobs", "write arrival, completion time and fate of each job graph to a CSV file"),
+		param.File(&b.flows, "flows", "write arrival, completion time and fate of each flow to a CSV file").Output(),
+		param.File(&b.jobs, "jobs", "write arrival, completion time and fate of each job graph to a CSV file").Output(),
 	}
 	set.Under("Network", "topology", "placement", "nics", "shortest-paths", "channels")
 	set.Under("Scheduling", "scheduler", "compat", "slot", "packet-size", "max-flows", "seed", "end")

@@ -24,17 +24,13 @@ func (o *options) checkTables(p *cli.Program) error {
 	case o.csv != "" && o.JSON:
 		return cli.Usagef("--json and --csv exclude each other")
 	}
-	used := make(map[string]string) // tables by clean name of the file
 	for _, table := range tables.Names {
 		name := o.tableFiles()[table]
 		switch ending := strings.ToLower(filepath.Ext(name)); {
 		case name == "":
 		case ending != ".csv" && ending != ".parquet":
 			return cli.Usagef("--%s: %s: expected a name that ends with .csv or .parquet", table, name)
-		case used[filepath.Clean(name)] != "":
-			return cli.Usagef("--%s and --%s name the same file, %s", used[filepath.Clean(name)], table, name)
 		default:
-			used[filepath.Clean(name)] = table
 			if err := p.CheckOutput(name, ending == ".parquet"); err != nil {
 				return err
 			}
