@@ -131,6 +131,7 @@ var algorithms = []algorithm{
 	{kind: dag.Alltoallv, name: "scattered", plan: alltoallScattered, parameter: groupSize},
 	{kind: dag.Alltoallv, name: "ordered", plan: alltoallOrdered},
 	{kind: dag.ReduceScatter, name: "ring", plan: reducescatterRing},
+	{kind: dag.ReduceScatter, name: "ringbuffered", plan: reducescatterRingbuffered},
 	{kind: dag.ReduceScatter, name: "rechalving", plan: reducescatterRechalving},
 	{kind: dag.ReduceScatter, name: "recdoubling", plan: reducescatterRecdoubling},
 	{kind: dag.ReduceScatter, name: "pairwise", plan: reducescatterPairwise},

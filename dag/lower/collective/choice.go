@@ -21,6 +21,8 @@ type Choice struct {
 	table *Choice                 // rules if none fits; nil: the table "default"
 	// non-blocking collectives have the algorithms in the variable of that name, whatever the rules are
 	direct bool
+	// collectives that send nothing if they have no data
+	idle [dag.NumSubkinds]bool
 	// time that the receiver takes per byte of data that it reduces; 0, in either form: none
 	reduction units.Rate
 }
@@ -84,6 +86,9 @@ func (c *Choice) find(kind dag.Subkind, t traits) *selection {
 		return &direct[kind]
 	}
 	for ; c != nil; c = c.table {
+		if t.size == 0 && c.idle[kind] {
+			return &idle[kind]
+		}
 		for i := range c.rules[kind] {
 			if r := &c.rules[kind][i]; r.fits(&t) {
 				return &r.selection

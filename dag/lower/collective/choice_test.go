@@ -99,6 +99,37 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestIdle checks which collectives without data send nothing.
+func TestIdle(t *testing.T) {
+	for _, test := range []struct {
+		choice string
+		kind   dag.Subkind
+		size   int64
+		want   string
+	}{
+		{"smpi-mpich", dag.Allreduce, 0, "idle"},
+		{"smpi-mpich", dag.Allgatherv, 0, "idle"},
+		{"smpi-mpich", dag.Allreduce, 1, "recdoubling"},
+		{"smpi-mpich", dag.Bcast, 0, "relaybinomial"},
+		{"smpi-mpich;bcast=linear", dag.Allreduce, 0, "idle"},
+		{"smpi-mpich;allreduce=ring", dag.Allreduce, 0, "ring"},
+		{"smpi-mpich;allreduce=ring:>8", dag.Allreduce, 0, "idle"},
+		{"smpi-ompi", dag.Allreduce, 0, "reducethenbcast"},
+		{"mpich", dag.Allreduce, 0, "recdoubling"},
+	} {
+		c, err := ParseChoice(test.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.find(test.kind, traits{size: test.size, members: 16}).name; got != test.want {
+			t.Errorf("%s: %v of %d bytes is %s, expected %s", test.choice, test.kind, test.size, got, test.want)
+		}
+		if got := c.Selected(test.kind, test.size, 16); got == "idle" {
+			t.Errorf("%s: %v of %d bytes is %s, which is no name", test.choice, test.kind, test.size, got)
+		}
+	}
+}
+
 func TestParseChoice(t *testing.T) {
 	const mib = 1 << 20
 	tests := []struct {

@@ -29,6 +29,14 @@ var direct = func() (all [dag.NumSubkinds]selection) {
 	return all
 }()
 
+// idle are algorithms without messages.
+var idle = func() (all [dag.NumSubkinds]selection) {
+	for _, kind := range allCollectives {
+		all[kind].algorithm = &algorithm{kind: kind, name: "idle", plan: func(*Participant, *Schedule) {}}
+	}
+	return all
+}()
+
 // partners calls each for all other members in their order if the participant is the given one, else for that one only.
 func (p *Participant) partners(center int, each func(other int)) {
 	if p.Me != center {

@@ -1,5 +1,7 @@
 package collective
 
+import "github.com/tracedag/tracedag/dag"
+
 // reducescatterRing reduces, in each of n - 1 rounds, the block received last with the member's own data and sends it
 // to the right neighbour. It starts with the block of the left neighbour, so that the member's own block arrives last.
 //
@@ -14,6 +16,26 @@ func reducescatterRing(p *Participant, s *Schedule) {
 		receiving := (sending - 1 + n) % n
 		x.reduce(right, p.block(sending), left, p.block(receiving))
 		sending = receiving
+	}
+}
+
+// reducescatterRingbuffered is reducescatterRing with two buffers: a member posts the receive of a round before it waits
+// for that of the round before, and its sends are blocking.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_reduce_scatter.c (ring).
+func reducescatterRingbuffered(p *Participant, s *Schedule) {
+	n := p.Members
+	right, left := (p.Me+1)%n, (p.Me-1+n)%n
+	sent, rcvd := noStep, noStep
+	sending := left
+	for range n - 1 {
+		receiving := (sending - 1 + n) % n
+		reduced := s.combine(left, p.block(receiving), sent)
+		sent = s.send(right, p.block(sending), rcvd)
+		if s.Steps[sent-1].Kind == dag.Recv {
+			s.follow(sent)
+		}
+		rcvd, sending = reduced, receiving
 	}
 }
 

@@ -49,7 +49,7 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 	t.Helper()
 	re := &replay{trace: tr, sources: make([][]uint64, len(tr.Ranks))}
 	waits := make([][]int, len(tr.Ranks))
-	dependents := make([][][]int32, len(tr.Ranks))
+	ends, starts := make([]dag.Dependents, len(tr.Ranks)), make([]dag.Dependents, len(tr.Ranks))
 	var ready, posted [][2]int32
 	for rank := range tr.Ranks {
 		r := tr.Ranks[rank]
@@ -58,14 +58,9 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 		}
 		re.sources[rank] = make([]uint64, r.Len())
 		waits[rank] = make([]int, r.Len())
-		dependents[rank] = make([][]int32, r.Len())
-		deps, starts := r.Dependents(), r.StartDependents()
+		ends[rank], starts[rank] = r.Dependents(), r.StartDependents()
 		for i := range r.Len() {
-			// A start counts as an end here, which is sufficient to check that the trace completes.
-			dependents[rank][i] = append(append([]int32{}, deps.Of(i)...), starts.Of(i)...)
-			for _, d := range dependents[rank][i] {
-				waits[rank][d]++
-			}
+			waits[rank][i] = r.Deps.Count(i) + r.StartDeps.Count(i)
 			re.sources[rank][i] = gives(rank, i)
 		}
 		for i := range r.Len() {
@@ -77,13 +72,16 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 	inFlight := map[channel][]sent{}
 	expecting := map[channel][]int32{}
 	done := 0
+	release := func(rank, op int32) {
+		if waits[rank][op]--; waits[rank][op] == 0 {
+			ready = append(ready, [2]int32{rank, op})
+		}
+	}
 	finish := func(rank, op int32) {
 		done++
-		for _, d := range dependents[rank][op] {
+		for _, d := range ends[rank].Of(int(op)) {
 			re.sources[rank][d] |= re.sources[rank][op]
-			if waits[rank][d]--; waits[rank][d] == 0 {
-				ready = append(ready, [2]int32{rank, d})
-			}
+			release(rank, d)
 		}
 	}
 	arrive := func(rank, op int32, m *sent) {
@@ -96,6 +94,9 @@ func follow(t *testing.T, tr *dag.Trace, gives func(rank, op int) uint64, holds 
 	for len(ready) > 0 {
 		rank, op := ready[0][0], ready[0][1]
 		ready = ready[1:]
+		for _, d := range starts[rank].Of(int(op)) {
+			release(rank, d)
+		}
 		o := tr.Ranks[rank].Op(int(op))
 		switch o.Kind {
 		case dag.Send:

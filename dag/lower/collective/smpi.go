@@ -85,15 +85,15 @@ const smpiOMPI = "barrier=recdoublinghigh:ranks<4,fan:ranks<8,recdoublinghigh:ra
 	"ring:ranks<512,bruck:ranks<1024&block<512,gatherthenbcast:ranks<1024&block<1KiB,bruck:ranks<1024&block<4KiB," +
 	"neighborexchange:ranks<1024&block<1MiB,ring:ranks<1024,bruck:block<4KiB,neighborexchange;" +
 	"alltoallv=pairwise:ranks<4,ordered:ranks<64,pairwise:ranks<128,ordered:ranks<256,pairwise:ranks<1024,ordered;" +
-	"reducescatter=ring:ranks<4&<64KiB,butterfly:ranks<4&<128KiB,ring:ranks<4,linear:ranks<8&<8," +
-	"rechalving:ranks<8&<256KiB,ring:ranks<8,rechalving:ranks<32&<256KiB,ring:ranks<32,linear:ranks<64&<64," +
-	"rechalving:ranks<64&<2KiB,butterfly:ranks<64&<512KiB,ring:ranks<64,linear:ranks<128&<256," +
-	"rechalving:ranks<128&<512,butterfly:ranks<128&<2KiB,rechalving:ranks<128&<4KiB,butterfly:ranks<128," +
-	"linear:ranks<512&<256,rechalving:ranks<256&<512,butterfly:ranks<256,rechalving:ranks<512&<1KiB," +
-	"butterfly:ranks<512,linear:ranks<4096&<512,rechalving:ranks<1024&<2KiB,butterfly:ranks<1024&<8KiB," +
-	"rechalving:ranks<1024&<16KiB,butterfly:ranks<1024,rechalving:ranks<4096&<4KiB,butterfly:ranks<2048&<16KiB," +
-	"rechalving:ranks<2048&<32KiB,butterfly:ranks<4096,linear:<1KiB,rechalving:<8KiB,butterfly;scan=ordered;" +
-	"exscan=ordered;" + smpiAlltoall
+	"reducescatter=ringbuffered:ranks<4&<64KiB,butterfly:ranks<4&<128KiB,ringbuffered:ranks<4,linear:ranks<8&<8," +
+	"rechalving:ranks<8&<256KiB,ringbuffered:ranks<8,rechalving:ranks<32&<256KiB,ringbuffered:ranks<32," +
+	"linear:ranks<64&<64,rechalving:ranks<64&<2KiB,butterfly:ranks<64&<512KiB,ringbuffered:ranks<64," +
+	"linear:ranks<128&<256,rechalving:ranks<128&<512,butterfly:ranks<128&<2KiB,rechalving:ranks<128&<4KiB," +
+	"butterfly:ranks<128,linear:ranks<512&<256,rechalving:ranks<256&<512,butterfly:ranks<256," +
+	"rechalving:ranks<512&<1KiB,butterfly:ranks<512,linear:ranks<4096&<512,rechalving:ranks<1024&<2KiB," +
+	"butterfly:ranks<1024&<8KiB,rechalving:ranks<1024&<16KiB,butterfly:ranks<1024,rechalving:ranks<4096&<4KiB," +
+	"butterfly:ranks<2048&<16KiB,rechalving:ranks<2048&<32KiB,butterfly:ranks<4096,linear:<1KiB,rechalving:<8KiB," +
+	"butterfly;scan=ordered;exscan=ordered;" + smpiAlltoall
 
 // smpiAlltoall is the part of smpiOMPI for alltoall, which SMPI's default selection shares.
 const smpiAlltoall = "alltoall=pairwise:ranks<3&block<2,linearreverse:ranks<3&block<4,pairwise:ranks<3&block<16," +

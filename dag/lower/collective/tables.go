@@ -1,5 +1,7 @@
 package collective
 
+import "github.com/tracedag/tracedag/dag"
+
 // defaults is the table "default", which applies if no rule of a choice fits.
 const defaults = "barrier=dissemination; bcast=binomial; reduce=binomial; allreduce=ring:>1MiB,recdoubling; " +
 	"gather=binomial; gatherv=linear; scatter=binomial; scatterv=linear; allgather=ring; allgatherv=ring; " +
@@ -9,7 +11,8 @@ const defaults = "barrier=dissemination; bcast=binomial; reduce=binomial; allred
 type table struct {
 	name   string
 	text   string
-	direct bool // Choice.direct
+	direct bool          // Choice.direct
+	idle   []dag.Subkind // Choice.idle
 	choice Choice
 }
 
@@ -18,7 +21,7 @@ var tables = [...]*table{
 	{name: "mpich", text: mpich},
 	{name: "openmpi", text: openMPI},
 	{name: "smpi-default", text: smpiDefault, direct: true},
-	{name: "smpi-mpich", text: smpiMPICH, direct: true},
+	{name: "smpi-mpich", text: smpiMPICH, direct: true, idle: []dag.Subkind{dag.Allreduce, dag.Allgatherv}},
 	{name: "smpi-ompi", text: smpiOMPI, direct: true},
 }
 
@@ -29,6 +32,9 @@ func init() {
 			panic(err) // a test parses all tables
 		}
 		t.choice.direct = t.direct
+		for _, kind := range t.idle {
+			t.choice.idle[kind] = true
+		}
 	}
 }
 
