@@ -53,8 +53,9 @@ const ownEvent = 1 << 63
 
 // The engine's bits of Op.Flags.
 const (
-	hasRun   uint8 = 1 << 7 // the op has started
-	hasEnded uint8 = 1 << 6 // the receive has ended, or the send whose end the network determines has ended
+	hasRun      uint8 = 1 << 7 // the op has started
+	hasEnded    uint8 = 1 << 6 // the receive has ended, or the send whose end the network determines has ended
+	isPostponed uint8 = 1 << 5 // the receive begins behind what its stream had begun; see Host.Behind
 )
 
 // Actor runs one rank at a time. A network calls the engine through it while it handles a call.
@@ -251,6 +252,9 @@ func (a *Actor) handle(ev event.Event) {
 // start runs an op whose dependencies are met.
 func (a *Actor) start(i uint32) {
 	op := &a.ops[i]
+	if op.Flags&IsColl == IsRecv && a.e.host.Behind != nil && a.postpones(i, op) {
+		return
+	}
 	op.Flags |= hasRun
 	a.e.p.PrefetchOps(op)
 	a.totals.ops++
@@ -300,6 +304,17 @@ func (a *Actor) start(i uint32) {
 		a.ended(i, end)
 		a.e.p.Drop(i)
 	}
+}
+
+// postpones makes a receive begin when its stream has handled what it began before, and reports whether that is later.
+func (a *Actor) postpones(i uint32, op *Op) bool {
+	free := a.rank.streams[op.Stream]
+	if op.Flags&isPostponed != 0 || free <= a.now || !a.e.host.Behind(i) {
+		return false
+	}
+	op.Flags |= isPostponed
+	a.own(free, opReady, i)
+	return true
 }
 
 // hand hands the message of a send to the NIC at time t.

@@ -74,6 +74,9 @@ type Host struct {
 	// Deferred makes a receive on whose start others depend, which is non-blocking, occupy its stream within the wait
 	// of the op that alone depends on its end: not before the other dependencies of that op are met.
 	Deferred bool
+	// Behind reports whether the receive op m begins when its stream has handled what it began before, as that of
+	// MPI_Sendrecv does behind the send; nil: no receive does.
+	Behind func(m uint32) bool
 	// Timely makes the engine call Network.Eager at the time of the call only, never ahead of it, so that the network
 	// may keep state that ranks share even without a fabric, if it has no lookahead.
 	Timely bool

@@ -269,6 +269,7 @@ func (s *smpi) setHost(host *sim.Host, p *sim.Program, modes sendModes, calls []
 		return 0
 	}
 	host.Mode = mode
+	host.Behind = func(m uint32) bool { return calls[m] == behind }
 	host.ReceivingOf = func(m uint32, bytes uint64) uint64 {
 		if calls[m] != copies && s.detaches(mode(m), bytes) {
 			return s.receive.at(bytes)
@@ -357,9 +358,10 @@ const (
 	waits   sendCall = iota // a blocking send
 	returns                 // a non-blocking send: the call returns before the end of the send
 	copies                  // MPI_Sendrecv of a rank with itself: the message does not enter the network
+	behind                  // the receive of MPI_Sendrecv, which begins behind the send
 )
 
-// sendCalls returns the calls of sends by op. A send is non-blocking if others wait for its start, or if it and another
+// sendCalls returns the calls of sends by op, and the receives behind them. A send is non-blocking if others wait for its start, or if it and another
 // message of its stream depend on the end or start of the same op, or both on no op. In the second case, a send of a
 // rank to itself, followed by a receive of the rank from itself, is a copy.
 func sendCalls(p *sim.Program) []sendCall {
@@ -382,6 +384,9 @@ func sendCalls(p *sim.Program) []sendCall {
 				calls[i] = copies
 			default:
 				calls[i] = returns
+				if messages[op.Stream] == 2 && k+1 < len(ops) && ops[k+1] == i+1 && isBehind(p, i) {
+					calls[i+1] = behind
+				}
 			}
 		}
 		for _, i := range ops {
@@ -404,6 +409,12 @@ func sendCalls(p *sim.Program) []sendCall {
 	return calls
 }
 
+// isBehind reports whether the next op of the rank of a send is the receive of the same call, as in MPI_Sendrecv.
+func isBehind(p *sim.Program, send uint32) bool {
+	s, r := &p.Ops[send], &p.Ops[send+1]
+	return r.Kind() == dag.Recv && r.Stream == s.Stream && len(p.StartDependents(send+1)) == 0
+}
+
 // isLocal reports whether a send is MPI_Bsend: others depend on its start only. For MPI_Ibsend, a call waits.
 func isLocal(p *sim.Program, send uint32, mode sim.SendMode) bool {
 	var ends [1]uint32
@@ -413,8 +424,8 @@ func isLocal(p *sim.Program, send uint32, mode sim.SendMode) bool {
 // isExchange reports whether a send and the next op of its rank are MPI_Sendrecv of the rank with itself.
 func isExchange(p *sim.Program, send uint32) bool {
 	s, r := &p.Ops[send], &p.Ops[send+1]
-	return r.Kind() == dag.Recv && r.Flags&sim.AnySource == 0 && s.Peer == int32(s.Rank) && r.Peer == s.Peer &&
-		r.Stream == s.Stream && len(p.StartDependents(send)) == 0 && len(p.StartDependents(send+1)) == 0
+	return isBehind(p, send) && r.Flags&sim.AnySource == 0 && s.Peer == int32(s.Rank) && r.Peer == s.Peer &&
+		len(p.StartDependents(send)) == 0
 }
 
 // values returns the parameters for results.

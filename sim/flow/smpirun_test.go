@@ -103,6 +103,39 @@ func TestSMPINonBlocking(t *testing.T) {
 	}
 }
 
+// TestSMPISendrecv compares MPI_Sendrecv with a hand calculation: the receive begins at the end of the overhead of the
+// send, 700 ns. Rank 1 calls 500 ns later. A third message of the same op makes the messages those of a collective.
+func TestSMPISendrecv(t *testing.T) {
+	const us, ns = dag.Microsecond, dag.Nanosecond
+	for _, third := range []bool{false, true} {
+		b := dag.NewBuilder(2)
+		for rank := range 2 {
+			r, other := b.Rank(rank), int32(1-rank)
+			begin := r.Calc(dag.Time(rank) * 500 * ns)
+			r.Send(other, 2000, 0, begin)
+			r.Recv(other, 2000, 0, begin)
+			if third {
+				r.Recv(other, 0, 1, begin)
+			}
+		}
+		for rank := range 2 {
+			if third {
+				b.Rank(rank).Send(int32(1-rank), 0, 1)
+			}
+		}
+		result, err := backends.Run(b.Trace(), "flow", backends.Set("topology=star:hosts=2,rate=100Gbps,latency=1us",
+			"os=0:0", "ois=0:7e-7", "or=0:0", "async-small=1000", "detached=5000"))
+		if err != nil || !result.Complete {
+			t.Fatal(result, err)
+		}
+		want := 1200*ns + 2*us + 161280
+		got := end(result, 1)
+		if third == (got == want) {
+			t.Errorf("third message %t: rank 1 ends at %v; %v is the end of MPI_Sendrecv", third, got, want)
+		}
+	}
+}
+
 // TestSMPINonBlockingCollective compares a non-blocking allreduce of three ranks with hand calculations: two sends of
 // 700 ns each begin it, the program goes on, and the wait ends with two receives of 500 ns + 196.8 ns each, not before
 // the work and the message in between.

@@ -58,7 +58,7 @@ func TestTables(t *testing.T) {
 		{"smpi-ompi", dag.ReduceScatter, 64 << 10, 3, "butterfly"},
 		{"smpi-ompi", dag.ReduceScatter, 2047, 63, "rechalving"},
 		{"smpi-ompi", dag.ReduceScatter, 2048, 63, "butterfly"},
-		{"smpi-ompi", dag.ReduceScatter, 512 << 10, 63, "ring"},
+		{"smpi-ompi", dag.ReduceScatter, 512 << 10, 63, "ringbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 255, 64, "linear"},
 		{"smpi-ompi", dag.ReduceScatter, 511, 64, "rechalving"},
 		{"smpi-ompi", dag.ReduceScatter, 512, 64, "butterfly"},

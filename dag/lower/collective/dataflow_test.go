@@ -213,7 +213,8 @@ type flowStep struct {
 	partner       int32 // number of the other end
 	waits         int32 // number of incomplete dependencies
 	next          []int32
-	before        []uint64 // earlier steps of its member
+	before        []uint64 // steps of its member that end before it begins
+	begun         []uint64 // steps of its member that begin before it
 	heard         members  // members on which it depends
 }
 
@@ -270,9 +271,19 @@ func (f *flow) plan(u *selection) error {
 		}
 		f.base[me] = len(f.steps)
 		words := (len(s.Steps) + 63) / 64
-		before := make([]uint64, words*len(s.Steps))
+		before, begun := make([]uint64, words*len(s.Steps)), make([]uint64, words*len(s.Steps))
 		for i := range s.Steps {
-			step := flowStep{member: int32(me), index: int32(i), partner: -1, before: before[words*i:][:words]}
+			step := flowStep{member: int32(me), index: int32(i), partner: -1, before: before[words*i:][:words],
+				begun: begun[words*i:][:words]}
+			follows := func(a int32) {
+				for w, bits := range f.steps[f.base[me]+int(a)].begun {
+					step.begun[w] |= bits
+				}
+				step.begun[a/64] |= 1 << (a % 64)
+			}
+			if s.Steps[i].Follows {
+				follows(int32(i) - 1)
+			}
 			for _, a := range s.After(i) {
 				if a < 0 || int(a) >= i {
 					return fmt.Errorf("step %d of member %d waits for step %d", i, me, a)
@@ -284,6 +295,7 @@ func (f *flow) plan(u *selection) error {
 					step.before[w] |= bits
 				}
 				step.before[a/64] |= 1 << (a % 64)
+				follows(a)
 			}
 			f.steps = append(f.steps, step)
 		}
@@ -301,6 +313,12 @@ func (f *flow) step(number int32) *Step {
 func (f *flow) precedes(a, b int32) bool {
 	i := f.steps[a].index
 	return f.steps[b].before[i/64]>>(i%64)&1 != 0
+}
+
+// begins reports whether a step of a member begins before another.
+func (f *flow) begins(a, b int32) bool {
+	i := f.steps[a].index
+	return f.steps[b].begun[i/64]>>(i%64)&1 != 0
 }
 
 // used returns the step at whose end the data of a receive is in use: its reduction if that is a step.
@@ -337,7 +355,7 @@ func (f *flow) match() error {
 			return fmt.Errorf("member %d deals with member %d in lane %d", me, peer, s.Lane)
 		}
 		list := &f.unmatched[kind][(from*n+to)*lanes+int(s.Lane)]
-		if k := len(*list); k > 0 && !f.precedes((*list)[k-1], int32(number)) {
+		if k := len(*list); k > 0 && !f.begins((*list)[k-1], int32(number)) {
 			return fmt.Errorf("%v %d of member %d with member %d is not certain to come before %d", s.Kind,
 				f.steps[(*list)[k-1]].index, me, peer, f.steps[number].index)
 		}

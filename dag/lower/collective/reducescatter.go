@@ -30,12 +30,10 @@ func reducescatterRingbuffered(p *Participant, s *Schedule) {
 	sending := left
 	for range n - 1 {
 		receiving := (sending - 1 + n) % n
-		reduced := s.combine(left, p.block(receiving), sent)
+		posted := s.add(dag.Recv, left, p.block(receiving), reduce, []int32{sent})
 		sent = s.send(right, p.block(sending), rcvd)
-		if s.Steps[sent-1].Kind == dag.Recv {
-			s.follow(sent)
-		}
-		rcvd, sending = reduced, receiving
+		s.follow(sent)
+		rcvd, sending = s.reduced(posted, 1), receiving
 	}
 }
 
