@@ -263,7 +263,7 @@ func (a *Actor) start(i uint32) {
 		a.totals.messages++
 		a.totals.bytes += int64(op.Size)
 		begin, end := a.occupy(i, op, SendSpan, a.e.sending(i, op))
-		leaves := a.e.leavesEnd(i, op)
+		leaves := !a.e.eager && a.e.leavesEnd(i, op)
 		a.ready[i] = underWay
 		if a.e.timeline != nil {
 			a.e.sentAt[i], a.e.begun[i] = end, end
@@ -323,10 +323,10 @@ func (a *Actor) hand(i uint32, t uint64) {
 	if a.e.number != nil {
 		a.e.number[i] = a.pairs().issue(uint32(op.Peer))
 	}
-	if a.e.waits(i, op) {
-		a.e.network.Request(a, i, t)
-	} else {
+	if a.e.eager || !a.e.waits(i, op) {
 		a.e.network.Eager(a, i, t)
+	} else {
+		a.e.network.Request(a, i, t)
 	}
 }
 
@@ -483,7 +483,7 @@ func (a *Actor) meet(i, m uint32, posted bool) {
 		return
 	}
 	*arrival = awaited
-	if a.e.waits(m, send) {
+	if !a.e.eager && a.e.waits(m, send) {
 		if a.e.timeline != nil {
 			a.e.begun[m] = max(a.e.begun[m], a.now)
 		}

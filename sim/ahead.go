@@ -14,8 +14,7 @@ const mostPending = 16
 func (e *Engine) mayRunAhead() bool {
 	h := &e.host
 	return h.Ahead && e.number == nil && e.network.Lookahead() > 0 && e.timeline == nil && e.causes == nil &&
-		h.Work == nil && !h.Timely && !h.Synchronous && !h.Acknowledged &&
-		e.p.LargestMessage <= h.Rendezvous
+		h.Work == nil && !h.Timely && e.eager
 }
 
 // runAhead runs an event of the current rank before its time, the receive of a message that has announced itself, and

@@ -119,6 +119,7 @@ type Engine struct {
 	err    error // the first error; it ends the run
 
 	ahead    bool      // see mayRunAhead
+	eager    bool      // all sends are eager and end when their stream has handled them
 	ranks    []rank    // followed by the fabric
 	matchers []Matcher // by rank
 
@@ -204,6 +205,8 @@ const never = math.MaxUint64
 // Run replays the program. It returns a [*TooLongError] if a time is out of range, and an error if the context ends.
 // With several such times it names the same op on any number of threads.
 func (e *Engine) Run() (*Outcome, error) {
+	h := &e.host
+	e.eager = !h.Acknowledged && !h.Synchronous && h.Mode == nil && e.p.LargestMessage <= h.Rendezvous
 	e.ahead = e.mayRunAhead()
 	begin := newActor(e, nil)
 	for r := range e.p.Ranks() {

@@ -104,6 +104,22 @@ func (t costTable) receiving(size uint64) uint64 {
 	return later(c.recvByte.beyondFirst(size), c.recv)
 }
 
+// sendTime returns the function sending, or a faster one if its result is always the same.
+func (t costTable) sendTime() func(size uint64) uint64 {
+	if c := t[0]; len(t) == 1 && c.sendByte.numerator == 0 {
+		return func(uint64) uint64 { return c.send }
+	}
+	return t.sending
+}
+
+// receiveTime returns the function receiving, or a faster one if its result is always the same.
+func (t costTable) receiveTime() func(size uint64) uint64 {
+	if c := t[0]; len(t) == 1 && c.recvByte.numerator == 0 {
+		return func(uint64) uint64 { return c.recv }
+	}
+	return t.receiving
+}
+
 // least returns the smallest latency.
 func (t costTable) least() uint64 {
 	least := uint64(math.MaxUint64)

@@ -22,7 +22,7 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 		return nil, err
 	}
 	host := sim.Host{
-		Busy: costs.sending, Receiving: costs.receiving,
+		Busy: costs.sendTime(), Receiving: costs.receiveTime(),
 		Rendezvous: uint64(o.Params.S),
 		Timely:     nodes != nil,
 	}
@@ -39,6 +39,7 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 	}
 	if o.Latencies != nil {
 		wire.latencies, wire.hosts, wire.least = o.Latencies, o.Hosts, leastLatency(o.Latencies, o.Hosts)
+		wire.uniform = false
 	}
 	host.Ahead = wire.Ordered() && nodes == nil
 	engine, err := sim.NewEngine(p, host, wire, o.Timeline, o.Threads)
@@ -75,6 +76,8 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 type wire struct {
 	costs      costTable
 	least, gap uint64 // smallest latency, and g
+	uniform    bool   // all messages have the smallest latency
+	rate       uint64 // 0, or the time per byte of all messages, if that of the largest is in range
 	here       localWire
 	single     bool    // no rank has more than one NIC, or shares one
 	nics       []int   // by rank: index in free of its first NIC
@@ -126,9 +129,14 @@ func newWire(p *sim.Program, nodes []int32, params Params, costs costTable) (_ *
 	if err != nil {
 		return nil, err
 	}
-	return &wire{costs: costs, least: costs.least(), gap: uint64(params.Gap), here: here,
+	w := &wire{costs: costs, least: costs.least(), gap: uint64(params.Gap), here: here,
 		single: p.NICs <= 1 && nodes == nil, nics: nics, nodes: nodes, free: make([]nicFree, nics[p.Ranks()]),
-		eager: uint64(params.S)}, nil
+		eager: uint64(params.S), uniform: len(costs) == 1 && !here.ownLatency}
+	if rate := costs[0].perByte; len(costs) == 1 && !here.ownRate && rate.denominator == 1 &&
+		rate.beyondFirst(p.LargestMessage) < math.MaxInt64 {
+		w.rate = rate.numerator
+	}
+	return w, nil
 }
 
 // local reports whether the ranks of a message share their NICs, so that it uses none.
@@ -137,7 +145,12 @@ func (w *wire) local(op *sim.Op) bool {
 }
 
 // delay returns the latency of a message.
-func (w *wire) delay(op *sim.Op) uint64 { return w.latency(op, op.Size) }
+func (w *wire) delay(op *sim.Op) uint64 {
+	if w.uniform {
+		return w.least
+	}
+	return w.latency(op, op.Size)
+}
 
 // control returns the latency of a request or its grant, which have the parameters of a message of one byte.
 func (w *wire) control(op *sim.Op) uint64 { return w.latency(op, 1) }
@@ -155,6 +168,14 @@ func (w *wire) latency(op *sim.Op, size uint64) uint64 {
 
 // bytes returns the time of all bytes of a message except the first.
 func (w *wire) bytes(op *sim.Op) uint64 {
+	if w.rate > 0 {
+		return (max(op.Size, 1) - 1) * w.rate
+	}
+	return w.bytesAt(op)
+}
+
+// bytesAt is bytes if the time per byte is not w.rate.
+func (w *wire) bytesAt(op *sim.Op) uint64 {
 	if w.here.ownRate && w.local(op) {
 		return w.here.perByte.beyondFirst(op.Size)
 	}
