@@ -20,12 +20,7 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 	if err := checkPlaces(tables, "flow"); err != nil {
 		return nil, nil, err
 	}
-	route, _, err := flow.Routes(ctx, o.Topology)
-	if err != nil {
-		return nil, nil, err
-	}
-	fo := fit.FlowOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology, Models: flow.Factors(),
-		Route: roundTrips(route)}
+	fo := fit.FlowOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology, Models: flow.Factors()}
 	var rows []fit.Measurement
 	for _, t := range tables {
 		for _, m := range t.Rows {
@@ -34,9 +29,13 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 			}
 		}
 	}
+	fo, cross, decided, err := crossTraffic(ctx, tables, fo, rows, o.Threads)
+	if err != nil {
+		return nil, nil, err
+	}
 	rough := fo
 	rough.Draws = 1
-	e, decided, err := envelope(ctx, rows, o.Threads, func(bytes int64) (*fit.File, error) {
+	e, found, err := envelope(ctx, rows, o.Threads, func(bytes int64) (*fit.File, error) {
 		rough.Envelope = bytes
 		return fit.Flow(tables, rough)
 	})
@@ -49,12 +48,17 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 		return nil, nil, err
 	}
 	f.Parameters["envelope"] = e
-	if !decided {
+	if !found {
 		f.Remark("envelope is not determined: the tables have no windows of small messages (window16); %d bytes are "+
 			"assumed", fo.Envelope)
 	}
+	f.Parameters["cross_traffic"] = cross
+	if !decided {
+		f.Remark("cross_traffic is not determined: the tables have no messages in both directions at once " +
+			"(exchange, allexchange) that show it; 1 is assumed")
+	}
 	tuning := tuner{ctx, o.Threads, f}
-	if err := tuning.sharing(rows, weights(f.Model, fo.Models)); err != nil {
+	if err := tuning.weight(rows, weights(f.Model, fo.Models)); err != nil {
 		return nil, nil, err
 	}
 	if err := tuning.residuals(rows); err != nil {
@@ -65,6 +69,43 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 		return nil, nil, err
 	}
 	return f, time, nil
+}
+
+// crossTraffic decides between cross-traffic and none by messages in both directions at once. It returns the options
+// with the routes that are then right: acknowledgements also take their share of a link that is on both ways.
+func crossTraffic(ctx context.Context, tables []*fit.Table, fo fit.FlowOptions, rows []fit.Measurement, threads int) (
+	best fit.FlowOptions, p fit.Parameter, decided bool, err error) {
+	both := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
+		return m.Test != fit.Exchange && m.Test != fit.AllExchange
+	})
+	var errs [2]float64 // by the parameter
+	for _, cross := range []int{1, 0} {
+		with := fo
+		route, _, err := flow.Routes(ctx, fo.Topology, cross == 1)
+		if err != nil {
+			return fo, p, false, err
+		}
+		with.Route, with.Draws, with.Envelope = roundTrips(route), 1, flow.DefaultEnvelope
+		f, err := fit.Flow(tables, with)
+		if err != nil {
+			return fo, p, false, err
+		}
+		t := tuner{ctx, threads, f}
+		if errs[cross], err = t.error(both, "cross_traffic", fit.Parameter{Value: float64(cross),
+			Unit: "1"}); err != nil {
+			return fo, p, false, err
+		}
+		with.Draws = fo.Draws
+		// Errors that neither value explains do not decide.
+		if cross == 1 || errs[1] > errs[0]*doubtful+1e-4 {
+			best, p = with, fit.Parameter{Value: float64(cross), Low: float64(cross), High: float64(cross), Unit: "1"}
+		}
+	}
+	if other := errs[1-int(p.Value)]; other <= errs[int(p.Value)]*(1+distinct)+1e-4 {
+		p.Low, p.High = 0, 1
+		return best, p, false, nil
+	}
+	return best, p, true, nil
 }
 
 // weights returns the weights of links that models have, that of the model first.

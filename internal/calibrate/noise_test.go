@@ -26,7 +26,7 @@ func TestNoise(t *testing.T) {
 		t.Run(machine.platform, func(t *testing.T) {
 			platform := filepath.Join(folder, machine.platform+".xml")
 			truth := readTruth(t, filepath.Join(folder, machine.platform+".options"))
-			route, _, err := flow.Routes(context.Background(), platform)
+			route, _, err := flow.Routes(context.Background(), platform, true)
 			if err != nil {
 				t.Fatal(err)
 			}

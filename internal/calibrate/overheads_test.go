@@ -20,7 +20,7 @@ func TestOverheads(t *testing.T) {
 	}
 	folder = filepath.Join(folder, "smpi")
 	truth := readTruth(t, filepath.Join(folder, "star1g.options"))
-	route, _, err := flow.Routes(context.Background(), filepath.Join(folder, "star1g.xml"))
+	route, _, err := flow.Routes(context.Background(), filepath.Join(folder, "star1g.xml"), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (s *scene) receive(to, from int, bytes int64) {
 	s.add(to, dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: bytes})
 }
 
-// exchange adds a send and a receive of a rank at the same time, as MPI_Sendrecv has them.
+// exchange adds a send and a receive of a rank, as MPI_Sendrecv has them: the receive is posted behind the send.
 func (s *scene) exchange(rank, with int, bytes int64) {
 	r := s.builder.Rank(rank)
 	var before []int
@@ -82,6 +82,7 @@ func (s *scene) exchange(rank, with int, bytes int64) {
 	}
 	send := r.Add(dag.Op{Kind: dag.Send, Peer: int32(with), Bytes: bytes}, before...)
 	receive := r.Add(dag.Op{Kind: dag.Recv, Peer: int32(with), Bytes: bytes}, before...)
+	r.RequiresStart(receive, send)
 	r.Add(dag.Op{Kind: dag.Calc}, send, receive)
 }
 

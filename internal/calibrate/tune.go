@@ -13,6 +13,9 @@ import (
 // distinct is the share of the error by which a parameter of messages at once has to improve on another one.
 const distinct = 0.02
 
+// doubtful is the ratio of errors from which another value than the usual one is the better one.
+const doubtful = 1.5
+
 // tuner estimates parameters that only several messages at once show, by simulations of the tests that have them.
 type tuner struct {
 	ctx     context.Context
@@ -66,22 +69,11 @@ func (t *tuner) decide(rows []fit.Measurement, name, unit string, values ...floa
 	return p, p.High-p.Low < slices.Max(values)-slices.Min(values), nil
 }
 
-// sharing estimates cross-traffic and the weight of links.
-func (t *tuner) sharing(rows []fit.Measurement, weights []float64) error {
-	both := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
-		return m.Test != fit.Exchange && m.Test != fit.AllExchange
-	})
-	p, decided, err := t.decide(both, "cross_traffic", "1", 1, 0)
-	if err != nil {
-		return err
-	}
-	if !decided {
-		t.file.Remark("cross_traffic is not determined: the tables have no messages in both directions at once " +
-			"(exchange, allexchange) that show it; 1 is assumed")
-	}
-	t.file.Parameters["cross_traffic"] = p
+// weight estimates the weight of links.
+func (t *tuner) weight(rows []fit.Measurement, weights []float64) error {
 	several := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool { return m.Test == fit.Window })
-	if p, decided, err = t.decide(several, "weight_s", "1", weights...); err != nil {
+	p, decided, err := t.decide(several, "weight_s", "1", weights...)
+	if err != nil {
 		return err
 	}
 	if !decided {

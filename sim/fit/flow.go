@@ -65,6 +65,13 @@ func Flow(tables []*Table, o FlowOptions) (*File, error) {
 	if err := e.findOverheads(); err != nil {
 		return nil, err
 	}
+	e.network, e.networkFiner = e.messages, e.finer
+	if e.refineDetached() {
+		if err := e.findOverheads(); err != nil {
+			return nil, err
+		}
+	}
+	e.joinDetached()
 	e.findFactors()
 	e.bootstrap()
 	e.describe()
@@ -79,8 +86,11 @@ type flowEstimate struct {
 	nonBlocking     []Segment
 	nonBlockingAt   []Point
 	detached, async int64
-	chosen          Factors // by bytes that travel: fitted, or a known table
+	network         []Segment   // of the times of messages without os and or; messages, if these exceed some
+	networkFiner    [][]Segment // divisions of them that the measurements do not exclude
+	chosen          Factors     // by bytes that travel: fitted, or a known table
 	divided         *divided
+	joined          *Segment // of or or os whose slope ping-pongs on both sides of detached show
 }
 
 // findThresholds brackets the sizes at which the protocol changes.
@@ -117,6 +127,210 @@ func (e *flowEstimate) bracket(name, test string, meets func(Measurement) bool, 
 	return int64(p.Value)
 }
 
+// leastCriterion is the difference of Bayesian information criteria by which a size is more likely than another one.
+const leastCriterion = 6
+
+// refineDetached selects detached from the range that sends with late receives leave: the ping-pongs, which have more
+// sizes, have no os and or from there on. It reports whether detached changed.
+func (e *flowEstimate) refineDetached() bool {
+	p, ok := e.file.Parameters["detached"]
+	if !ok || p.High >= unlimited {
+		return false
+	}
+	low, high := int64(p.Low), int64(p.High)
+	var firsts []int64 // sizes of ping-pongs, the first not detached
+	last := low - 1    // the largest size that is
+	for _, point := range e.points {
+		if point.Bytes >= low && point.Bytes <= high {
+			firsts = append(firsts, point.Bytes)
+		}
+	}
+	slices.Sort(firsts)
+	if firsts = slices.Compact(firsts); len(firsts) < 2 {
+		return false
+	}
+	best, least := -1, math.Inf(1)
+	criteria := make([]float64, len(firsts))
+	before := e.detached
+	for i, first := range firsts {
+		e.detached = first
+		criteria[i] = e.criterion()
+		if criteria[i] < least-1e-9 {
+			best, least = i, criteria[i]
+		}
+	}
+	e.detached = before
+	if best < 0 {
+		return false
+	}
+	from, to := best, best
+	for i, c := range criteria {
+		if c < least+leastCriterion {
+			from, to = min(from, i), max(to, i)
+		}
+	}
+	if from > 0 {
+		last = firsts[from-1]
+	}
+	p.Low, p.High = float64(last+1), float64(firsts[to])
+	p.Value = float64(Cut(last, firsts[to]))
+	e.detached = int64(p.Value)
+	e.file.set("detached", p)
+	if a, ok := e.file.Parameters["async_small"]; ok && p.Value >= a.Low && p.Value <= a.High {
+		// Machines with one threshold for both are common.
+		a.Value = p.Value
+		e.async = e.detached
+		e.file.set("async_small", a)
+	}
+	e.divideNetwork()
+	return e.detached != before
+}
+
+// joinDetached estimates the slope of os or or in its last segment if calls have one size there. From detached on,
+// messages have neither: if one latency and one bandwidth explain the ping-pongs on both sides with some slope, as they
+// do if the network changes nothing there, the slope is that one.
+func (e *flowEstimate) joinDetached() {
+	i := slices.IndexFunc(e.network, func(s Segment) bool { return s.CutAfter < e.detached && e.detached <= s.Least })
+	s, at := e.single()
+	if i < 1 || s == nil {
+		return
+	}
+	first := max(e.network[i-1].Least, s.From)
+	var points []Point
+	below := map[int64]bool{}
+	for _, p := range e.points {
+		if p.Bytes >= first && p.Bytes < e.network[i].To {
+			points = append(points, p)
+			if p.Bytes < e.detached {
+				below[p.Bytes] = true
+			}
+		}
+	}
+	if len(below) < 2 {
+		return
+	}
+	apart := e.solve([]int64{0, e.travelling(e.detached)}, points, e.send, e.recv)
+	criterion := e.information(&apart, points, 4)
+	before := *s
+	perByte, ok := e.commonSlope(points, at)
+	if !ok {
+		return
+	}
+	s.Start = slices.Clone(s.Start)
+	s.slope(s.PerByte + perByte)
+	together := e.solve([]int64{0}, points, e.send, e.recv)
+	if e.information(&together, points, 3) >= criterion {
+		*s = before
+		return
+	}
+	e.joined = s
+	e.divideNetwork()
+}
+
+// single returns the last segment of or or os if one of them has calls of a single size there, and that size.
+func (e *flowEstimate) single() (s *Segment, at int64) {
+	for _, calls := range []struct {
+		segments []Segment
+		points   []Point
+	}{{e.send, e.sendAt}, {e.recv, e.recvAt}} {
+		if len(calls.segments) == 0 {
+			return nil, 0
+		}
+		last := &calls.segments[len(calls.segments)-1]
+		if !last.oneSize(calls.points) {
+			continue
+		}
+		if s != nil {
+			return nil, 0 // ping-pongs have the sum of both
+		}
+		s, at = last, last.Least
+	}
+	return s, at
+}
+
+// commonSlope returns the slope that os or or has beside its present one about a size, in seconds per byte, if the
+// factors of the network are the same below and from detached on.
+func (e *flowEstimate) commonSlope(points []Point, at int64) (perByte float64, ok bool) {
+	var a [3][4]float64 // normal equations of relative errors
+	for _, p := range points {
+		r := e.routes[p.Path]
+		row := [4]float64{r.Latency, float64(p.Bytes+e.options.Envelope) / r.Rate, 0,
+			p.Seconds - e.overheads(e.send, e.recv, p.Bytes)}
+		if p.Bytes < e.detached {
+			row[2] = float64(p.Bytes - at)
+		}
+		for i := range a {
+			for j := range row {
+				a[i][j] += row[i] * row[j] / (p.Seconds * p.Seconds)
+			}
+		}
+	}
+	for i := range a { // Gauss-Jordan; the matrix is positive definite
+		if !(a[i][i] > 0) {
+			return 0, false
+		}
+		for j := range a {
+			if j == i {
+				continue
+			}
+			f := a[j][i] / a[i][i]
+			for k := i; k < len(a[j]); k++ {
+				a[j][k] -= f * a[i][k]
+			}
+		}
+	}
+	latency, inverse, perByte := a[0][3]/a[0][0], a[1][3]/a[1][1], a[2][3]/a[2][2]
+	return perByte, latency >= 0 && inverse >= leastInverse && perByte > 0
+}
+
+// networkPoints returns the ping-pongs without os and or; nil if these exceed some.
+func (e *flowEstimate) networkPoints() []Point {
+	points := slices.Clone(e.points)
+	for i := range points {
+		p := &points[i]
+		if p.Seconds -= e.overheads(e.send, e.recv, p.Bytes); p.Seconds <= 0 {
+			return nil
+		}
+	}
+	return points
+}
+
+// divideNetwork divides the times of messages without os and or.
+func (e *flowEstimate) divideNetwork() {
+	if points := e.networkPoints(); points != nil {
+		if segments, finer, err := divisions(points); err == nil {
+			e.network, e.networkFiner = segments, finer
+		}
+	}
+}
+
+// criterion is the Bayesian information criterion of the times of messages without os and or.
+func (e *flowEstimate) criterion() float64 {
+	points := e.networkPoints()
+	if points == nil {
+		return math.Inf(1)
+	}
+	segments, err := Split(points)
+	if err != nil {
+		return math.Inf(1)
+	}
+	from := e.starts(segments)
+	f := e.solve(from, e.points, e.send, e.recv)
+	return e.information(&f, e.points, 3*len(from)-1)
+}
+
+// information is the Bayesian information criterion of factors with a number of parameters.
+func (e *flowEstimate) information(f *Factors, points []Point, parameters int) float64 {
+	sum := 0.0
+	for _, p := range points {
+		err := e.predict(f, p.Path, p.Bytes)/p.Seconds - 1
+		sum += err * err
+	}
+	n := float64(len(points))
+	free := max(n-float64(parameters), 1)
+	return n*math.Log(sum/free+resolution*resolution) + float64(parameters)*math.Log(n)
+}
+
 // findOverheads fits the times in calls. Their segments begin where those of messages do, if possible: tables of calls
 // have fewer sizes.
 func (e *flowEstimate) findOverheads() (err error) {
@@ -130,9 +344,9 @@ func (e *flowEstimate) findOverheads() (err error) {
 		return err
 	}
 	e.send, e.recv = attach(e.send, e.sendAt), attach(e.recv, e.recvAt)
-	for _, list := range [][]Segment{e.send, e.recv, e.nonBlocking} {
-		e.align(list)
-	}
+	e.align(e.send, e.sendAt)
+	e.align(e.recv, e.recvAt)
+	e.align(e.nonBlocking, e.nonBlockingAt)
 	return nil
 }
 
@@ -170,7 +384,7 @@ func attach(segments []Segment, points []Point) []Segment {
 
 // align moves the starts of segments of overheads to those of segments of messages between the same two measured
 // sizes. A last segment of one size has the slope of the one before.
-func (e *flowEstimate) align(list []Segment) {
+func (e *flowEstimate) align(list []Segment, calls []Point) {
 	for i := 1; i < len(list); i++ {
 		for _, m := range e.messages[1:] {
 			if m.CutAfter >= list[i].CutAfter && m.Least <= list[i].Least {
@@ -182,9 +396,14 @@ func (e *flowEstimate) align(list []Segment) {
 		}
 		list[i-1].To = list[i].From
 	}
-	if n := len(list); n > 1 && list[n-1].PerByte == 0 {
+	if n := len(list); n > 1 && list[n-1].oneSize(calls) {
 		list[n-1].slope(list[n-2].PerByte)
 	}
+}
+
+// oneSize reports whether a last segment has points of one size.
+func (s *Segment) oneSize(points []Point) bool {
+	return !slices.ContainsFunc(points, func(p Point) bool { return p.Bytes >= s.From && p.Bytes != s.Least })
 }
 
 // overheads returns os and or of a message.
@@ -223,7 +442,7 @@ const (
 
 // findFactors fits factors in the segments of messages, and looks for a known table that explains the times as well.
 func (e *flowEstimate) findFactors() {
-	from := e.starts(e.messages)
+	from := e.starts(e.network)
 	e.chosen = e.solve(from, e.points, e.send, e.recv)
 	mean, worst := e.errors(&e.chosen)
 	n := float64(len(e.points))
@@ -274,10 +493,8 @@ func (e *flowEstimate) divideSum() {
 		return
 	}
 	send, recv := &e.send[ns], &e.recv[nr]
-	one := func(s *Segment, points []Point) bool {
-		return !slices.ContainsFunc(points, func(p Point) bool { return p.Bytes >= s.From && p.Bytes != s.Least })
-	}
-	if !one(send, e.sendAt) || !one(recv, e.recvAt) || send.Least != recv.Least || send.CutAfter != recv.CutAfter {
+	if !send.oneSize(e.sendAt) || !recv.oneSize(e.recvAt) || send.Least != recv.Least ||
+		send.CutAfter != recv.CutAfter {
 		return
 	}
 	low, d := send.CutAfter, divided{at: send.Least, send: send.At(0, send.Least), recv: recv.At(0, recv.Least)}
@@ -480,7 +697,7 @@ func (e *flowEstimate) bootstrap() {
 	nonBlocking := newResampler(e.nonBlockingAt, e.nonBlocking)
 	divisions := [][]int64{from}
 	if e.chosen.Model == "" {
-		for _, finer := range e.finer {
+		for _, finer := range e.networkFiner {
 			divisions = append(divisions, e.starts(finer))
 		}
 	}
@@ -578,6 +795,11 @@ func (e *flowEstimate) undetermined(p map[string]Parameter, bytes int64) {
 			p[name+"_per_byte"] = p[name+"_per_byte"].hull(0, d.perByte)
 		}
 	}
+	for name, list := range map[string][]Segment{"os": e.send, "or": e.recv} {
+		if s, at := e.single(); s != nil && e.joined == nil && &list[len(list)-1] == s && bytes >= s.From {
+			p[name+"_per_byte"] = p[name+"_per_byte"].hull(0, s.At(0, at)/float64(max(at, 1)))
+		}
+	}
 	latency := math.Inf(1)
 	for _, r := range e.routes {
 		latency = min(latency, r.Latency*p["latency_factor"].Value)
@@ -610,6 +832,12 @@ func (e *flowEstimate) describe() {
 	if d := e.divided; d != nil {
 		e.file.Remark("os and or from %d bytes on are known by their sum in ping-pongs: the times in calls have only "+
 			"%d bytes there; their slopes are assumed to be in proportion to these times", d.from, d.at)
+	}
+	if s := e.joined; s != nil {
+		e.file.Remark("calls have only %d bytes in the last segment of an overhead, from %d bytes on: its slope is "+
+			"that "+
+			"with which one latency and one bandwidth factor explain the ping-pongs below and from detached on",
+			s.Least, s.From)
 	}
 	e.residuals(func(path int, bytes int64) float64 { return e.predict(&e.chosen, path, bytes) })
 	e.file.set("envelope", exactly(float64(e.options.Envelope), "B"))

@@ -16,9 +16,10 @@ var flowTruth = struct {
 	nonBlocking             float64
 	async, detached         int64
 	latency, rate, envelope float64
+	recvFrom                int64 // size from which receives take recvEach
 }{
 	Factors{From: []int64{0, 4111}, Latency: []float64{2, 3}, Bandwidth: []float64{0.5, 0.9}},
-	3e-7, 2e-11, 4e-7, 4e-11, 2e-7, 1024, 65536, 1e-6, 12.5e9, 16,
+	3e-7, 2e-11, 4e-7, 4e-11, 2e-7, 1024, 65536, 1e-6, 12.5e9, 16, 0,
 }
 
 // flowTable returns measurements of the machine on two paths, the second with twice the latency, with 2 % of noise
@@ -30,25 +31,9 @@ func flowTable(random *rand.Rand) *Table {
 		}
 		return 1 + 0.02*random.NormFloat64()
 	}
-	m := &flowTruth
 	table := &Table{Name: "machine", Tool: "csv"}
 	for bytes := int64(1); bytes <= 4<<20; bytes = max(bytes+1, bytes*3/2) {
-		lat, bw := m.factors.at(bytes + 16)
-		send, recv := m.send+m.sendEach*float64(bytes), m.recv+m.recvEach*float64(bytes)
-		for path, where := range []string{"0-1", "0-2"} {
-			transfer := m.latency*float64(path+1)*lat + (float64(bytes)+m.envelope)/(m.rate*bw)
-			way, late, receive, call := transfer+send+recv, send, recv, send
-			if bytes >= m.async {
-				receive = transfer + recv
-			}
-			if bytes >= m.detached {
-				way, late, receive, call = transfer, 0.1+transfer, transfer, transfer
-			}
-			for test, seconds := range map[string]float64{PingPong: way, SendCall: call, SendLate: late,
-				RecvLate: receive, IsendCall: m.nonBlocking} {
-				table.Rows = append(table.Rows, Measurement{Test: test, Where: where, Bytes: bytes, Seconds: seconds})
-			}
-		}
+		table.Rows = append(table.Rows, flowRows(bytes)...)
 	}
 	slices.SortStableFunc(table.Rows, func(a, b Measurement) int {
 		return strings.Compare(a.Test+a.Where, b.Test+b.Where)
@@ -57,6 +42,31 @@ func flowTable(random *rand.Rand) *Table {
 		table.Rows[i].Seconds *= noise()
 	}
 	return table
+}
+
+// flowRows returns the measurements of a size.
+func flowRows(bytes int64) (rows []Measurement) {
+	m := &flowTruth
+	lat, bw := m.factors.at(bytes + 16)
+	send, recv := m.send+m.sendEach*float64(bytes), m.recv+m.recvEach*float64(bytes)
+	if bytes < m.recvFrom {
+		recv = m.recv / 2
+	}
+	for path, where := range []string{"0-1", "0-2"} {
+		transfer := m.latency*float64(path+1)*lat + (float64(bytes)+m.envelope)/(m.rate*bw)
+		way, late, receive, call := transfer+send+recv, send, recv, send
+		if bytes >= m.async {
+			receive = transfer + recv
+		}
+		if bytes >= m.detached {
+			way, late, receive, call = transfer, 0.1+transfer, transfer, transfer
+		}
+		for test, seconds := range map[string]float64{PingPong: way, SendCall: call, SendLate: late,
+			RecvLate: receive, IsendCall: m.nonBlocking} {
+			rows = append(rows, Measurement{Test: test, Where: where, Bytes: bytes, Seconds: seconds})
+		}
+	}
+	return rows
 }
 
 func flowOptions(seed uint64, draws int) FlowOptions {
@@ -97,6 +107,37 @@ func TestFlow(t *testing.T) {
 		}
 	}
 	if r := f.Residuals[0]; r.Largest > 0.01 {
+		t.Errorf("residuals %+v", r)
+	}
+}
+
+// TestFlowBetweenCalls: ping-pongs determine detached, and the slope of or from 512 bytes on, where calls have every
+// fourth power of two only, so that one size has this slope.
+func TestFlowBetweenCalls(t *testing.T) {
+	usual := flowTruth
+	defer func() { flowTruth = usual }()
+	flowTruth.detached, flowTruth.async, flowTruth.recvFrom, flowTruth.recvEach = 40000, 4000, 512, 6e-11
+	table := flowTable(nil)
+	for power := int64(1); power <= 4<<20; power *= 4 {
+		table.Rows = append(table.Rows, flowRows(power)...)
+	}
+	table.Rows = slices.DeleteFunc(table.Rows, func(m Measurement) bool {
+		return m.Test != PingPong && m.Bytes&(m.Bytes-1) != 0
+	})
+	f, err := Flow([]*Table{table}, flowOptions(1, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := f.Parameters["detached"]; !(p.Low <= 40000 && 40000 <= p.High && p.High < 65536) {
+		t.Errorf("detached is %+v, expected 40000 and its neighbors", p)
+	}
+	for name, want := range map[string]float64{"or_per_byte": 6e-11, "or": 4e-7, "bandwidth_factor": 0.9,
+		"latency_factor": 3, "ois_per_byte": 0} {
+		if got := f.segment(20000).Parameters[name].Value; math.Abs(got-want) > 0.01*want {
+			t.Errorf("%s is %g, expected %g", name, got, want)
+		}
+	}
+	if r := f.Residuals[0]; r.Largest > 0.02 {
 		t.Errorf("residuals %+v", r)
 	}
 }

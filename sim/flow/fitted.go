@@ -186,8 +186,10 @@ func Factors() (all []fit.Factors) {
 }
 
 // Routes returns a function for the routes between hosts of a network, as --topology names it, and the number of
-// hosts. It is not safe for concurrent use.
-func Routes(ctx context.Context, network string) (func(from, to int) (fit.Route, error), int, error) {
+// hosts. With cross-traffic, a link that is on the way back too has a lower rate. The function is not safe for
+// concurrent use.
+func Routes(ctx context.Context, network string, crossTraffic bool) (func(from, to int) (fit.Route, error), int,
+	error) {
 	b := newBackend()
 	if err := (param.Set)(b.Params()).Apply(param.Texts{"topology": {network}}); err != nil {
 		return nil, 0, err
@@ -209,18 +211,21 @@ func Routes(ctx context.Context, network string) (func(from, to int) (fit.Route,
 		found, links = s, s.links
 	}
 	hosts := b.size()
-	m := model{equal: true}
+	m := model{equal: true, crossTraffic: crossTraffic, acks: simGridACKs}
 	return func(from, to int) (fit.Route, error) {
 		if from < 0 || to < 0 || max(from, to) >= hosts {
 			return fit.Route{}, fmt.Errorf("expected ranks below %d, the number of hosts of %s, found %d and %d", hosts,
 				network, from, to)
 		}
-		var there path
+		var there, back path
 		if _, err := found.find(&there, uint32(from), uint32(to), 0, nil); err != nil {
 			return fit.Route{}, err
 		}
+		if _, err := found.find(&back, uint32(to), uint32(from), 0, nil); err != nil {
+			return fit.Route{}, err
+		}
 		var r route
-		m.fill(&r, links, &there, &path{})
+		m.fill(&r, links, &there, &back)
 		if math.IsInf(r.alone, 0) {
 			return fit.Route{}, fmt.Errorf("expected links between ranks %d and %d, found none", from, to)
 		}

@@ -104,7 +104,7 @@ func FuzzSettings(f *testing.F) {
 
 // TestRoutes: routes have the latency of their links and the rate of the slowest one.
 func TestRoutes(t *testing.T) {
-	route, hosts, err := flow.Routes(context.Background(), "star:hosts=4,rate=100Gbps,latency=1us")
+	route, hosts, err := flow.Routes(context.Background(), "star:hosts=4,rate=100Gbps,latency=1us", true)
 	if err != nil || hosts != 4 {
 		t.Fatal(hosts, err)
 	}
