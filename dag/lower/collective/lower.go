@@ -407,11 +407,15 @@ func (l *lowering) writeMessages(m *member) error {
 	l.setStart(m, begin)
 	for k := range l.schedule.Steps {
 		s, after := &l.schedule.Steps[k], l.schedule.After(k)
-		t.add(s.Kind, i)
-		if s.Kind == dag.Calc {
-			t.rank.Duration[t.n-1], _ = l.choice.reductionTime(s.Bytes) // in range, see plan
-		} else {
+		switch {
+		case s.Kind != dag.Calc:
+			t.add(s.Kind, i)
 			t.message(m.comm.rank(int(s.Peer)), s.Bytes, tag-int64(s.Lane)*l.count, m.id)
+		case s.Bytes == 0:
+			t.marker(i)
+		default:
+			t.add(s.Kind, i)
+			t.rank.Duration[t.n-1], _ = l.choice.reductionTime(s.Bytes) // in range, see plan
 		}
 		for _, a := range after {
 			t.require(begin + a)

@@ -1183,8 +1183,8 @@ recv 2 after [], starts [1]
 	}
 }
 
-// TestReduceSegments checks the order of a member with two children that reduces three small segments: the send of a
-// segment is alone behind the receives of it, and precedes the receives of the next one.
+// TestReduceSegments checks the order of a member with two children that reduces three segments: a calc waits for each
+// receive when the next one has begun; the send of a segment waits for the second of its receives.
 func TestReduceSegments(t *testing.T) {
 	var s Schedule
 	p := Participant{Kind: dag.Reduce, Members: 16, Me: 4, Bytes: 3000}
@@ -1196,14 +1196,20 @@ func TestReduceSegments(t *testing.T) {
 		fmt.Fprintf(&got, "%v %d %d after %v\n", step.Kind, step.Peer, step.Bytes, s.After(i))
 	}
 	want := `recv 5 1024 after []
-recv 6 1024 after [0]
-send 0 1024 after [1]
+recv 6 1024 after []
+calc 0 0 after [0]
 recv 5 1024 after [2]
-recv 6 1024 after [3]
+calc 0 0 after [1 2]
 send 0 1024 after [4]
-recv 5 952 after [5]
-recv 6 952 after [6]
-send 0 952 after [7]
+recv 6 1024 after [5]
+calc 0 0 after [3 5]
+recv 5 952 after [7]
+calc 0 0 after [6 7]
+send 0 1024 after [9]
+recv 6 952 after [10]
+calc 0 0 after [8 10]
+calc 0 0 after [11 12]
+send 0 952 after [13]
 `
 	if got.String() != want {
 		t.Errorf("got\n%sexpected\n%s", got.String(), want)

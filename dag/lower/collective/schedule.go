@@ -25,7 +25,8 @@ type Schedule struct {
 }
 
 // Step is one message of a schedule, a [dag.Send] or a [dag.Recv]. If the lowering gives reductions a time, a
-// [dag.Calc] behind a receive is the reduction of its data; Bytes is then the number of bytes reduced.
+// [dag.Calc] behind a receive is the reduction of its data; Bytes is then the number of bytes reduced. A Calc of 0 bytes
+// waits for a receive.
 type Step struct {
 	Kind    dag.Kind
 	Awaited bool // a later step waits for this one; the others are the last steps of the schedule
@@ -117,6 +118,22 @@ func (s *Schedule) post(to int, x span, after ...int32) int32 {
 func (s *Schedule) expect(from int, x span, after ...int32) int32 {
 	i := s.add(dag.Recv, from, x, overwrite, after)
 	s.Steps[i].NonBlocking = true
+	return i
+}
+
+// wait appends a step for the wait for a non-blocking receive whose data is reduced, after another step; if follows, it
+// begins after the start of the step before. It returns the last step: the reduction, if that is a step.
+func (s *Schedule) wait(received, after int32, follows bool) int32 {
+	i := s.add(dag.Calc, 0, span{}, overwrite, []int32{received, after})
+	if follows {
+		s.follow(i)
+	}
+	bytes := s.Steps[received].Bytes
+	if !s.reducing || bytes == 0 {
+		return i
+	}
+	i = s.add(dag.Calc, 0, span{}, overwrite, []int32{i})
+	s.Steps[i].Bytes = bytes
 	return i
 }
 

@@ -238,37 +238,36 @@ func reduceTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	}
 }
 
-// reduceBuffered appends a reduction of x in a tree, segment by segment. A member receives from the children in order.
-// It posts the next receive before the end of the last one if it has several children and segments of 16 KiB or more;
-// smaller ones arrive without a receive, but are taken in order, and the first one of a segment after the send of the
-// last segment, which is blocking.
+// reduceBuffered appends a reduction of x in a tree, segment by segment. A member receives from the children in order,
+// with two buffers: it posts a receive, waits for the one before, then posts the next one. The blocking send of a
+// segment follows the wait for its last receive, and the first receive of the next segment is posted before that wait.
 func reduceBuffered(p *Participant, s *Schedule, shape treeShape, x span) {
 	t := newTreeNode(p, s, shape)
-	last := [3]int32{noStep, noStep, noStep} // receives, the latest first
+	last := noStep // of the member, other than receives
+	before := noStep
+	wait := func(follows bool) {
+		if before != noStep {
+			last = s.wait(before, last, follows)
+		}
+	}
 	for i := range p.segments(x) {
 		segment := p.segment(x, i)
-		small := segment.bytes < 16<<10
-		one := small || len(t.children) == 1 // at a time
 		for k, child := range t.children {
-			after := last[1:]
-			switch {
-			case small && k == 0 && t.sent != noStep:
-				after = []int32{t.sent}
-			case one:
-				after = last[:1]
+			posted := s.add(dag.Recv, int(child), segment, reduce, []int32{last})
+			if last == noStep && before != noStep {
+				s.follow(posted)
 			}
-			next := s.combine(int(child), segment, after...)
-			last = [3]int32{next, last[0], last[1]}
+			wait(true)
+			if before = posted; k == 0 && i > 0 && !t.root {
+				last = s.send(t.parent, p.segment(x, i-1), last)
+			}
 		}
-		switch {
-		case t.root:
-		case small && len(t.children) > 0:
-			t.sent = s.send(t.parent, segment, last[0])
-		case one:
-			t.sent = s.send(t.parent, segment, t.sent, last[0])
-		default:
-			t.sent = s.send(t.parent, segment, t.sent, last[0], last[1])
+		if len(t.children) == 0 {
+			last = s.send(t.parent, segment, last)
 		}
+	}
+	if wait(false); !t.root && len(t.children) > 0 {
+		s.send(t.parent, p.segment(x, p.segments(x)-1), last)
 	}
 }
 
