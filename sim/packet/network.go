@@ -46,6 +46,7 @@ type network struct {
 	routes    *topology.Routes // current routes
 	intact    *topology.Routes // routes without failures
 	hosts     uint32
+	firstPath []uint32 // memory of pathOver
 	reference pathInfo // path that determines the defaults of the network; see findReference
 	// referenceEnds are the hosts of the reference path.
 	referenceEnds [2]uint32

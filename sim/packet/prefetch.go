@@ -31,13 +31,18 @@ func (n *network) prefetch() {
 		n.prefetchPort(i)
 	}
 	payload, _ = n.queue.Peek(routeDistance)
-	if i := payload & indexMask; event(payload>>indexBits) == arrival {
+	switch i := payload & indexMask; event(payload >> indexBits) {
+	case arrival:
 		if pk := &n.packets[i]; pk.due&1 == 0 {
 			n.routes.Prefetch(uint32(pk.due>>1), n.routes.Edge(pk.dst))
 		} else {
 			cpu.Prefetch(n.flows, pk.flow)
 			cpu.Prefetch(n.nics, pk.dst)
 			n.transport.prefetch(pk)
+		}
+	case serviceEnd:
+		if pt := &n.ports[i]; pt.discipline >= fairClasses {
+			cpu.Prefetch(n.nics, pt.host)
 		}
 	}
 	payload, _ = n.queue.Peek(portDistance)

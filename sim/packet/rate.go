@@ -36,7 +36,8 @@ func (n *network) path(from, to uint32) pathInfo {
 func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 	rate := uint64(1) << 63
 	last := none
-	for i := range n.topology.FirstPath(r, from, to) {
+	n.firstPath = n.topology.AppendFirstPath(n.firstPath[:0], r, from, to)
+	for _, i := range n.firstPath {
 		last = i
 		pt := &n.ports[i]
 		rate = min(rate, n.linkRate(i))
@@ -53,7 +54,8 @@ func (n *network) pathOver(r *topology.Routes, from, to uint32) (p pathInfo) {
 		return pathInfo{}
 	}
 	last = none
-	for i := range n.topology.FirstPath(r, to, from) {
+	n.firstPath = n.topology.AppendFirstPath(n.firstPath[:0], r, to, from)
+	for _, i := range n.firstPath {
 		last = i
 		pt := &n.ports[i]
 		p.roundTrip += pt.byteTime().of(uint64(n.controlSize)) + pt.latency

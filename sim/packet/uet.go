@@ -480,14 +480,15 @@ func sackBase(pk *packet) uint64 {
 
 // bitmap returns the arrivals, after the first missing packet, among the sackBits packets from base on.
 func (r *reassembly) bitmap(base uint64) uint64 {
-	words := uint64(len(r.bits))
-	if words == 0 || base >= r.next+words*64 {
+	words := r.words()
+	size := uint64(len(words)) * 64
+	if base >= r.next+size {
 		return 0
 	}
 	shift := base % 64
-	x := r.bits[base/64%words] >> shift
+	x := *wordOf(words, base) >> shift
 	if shift > 0 {
-		x |= r.bits[(base/64+1)%words] << (64 - shift)
+		x |= *wordOf(words, base+64) << (64 - shift)
 	}
 	if base < r.next { // these bits belong to later packets
 		if r.next-base >= 64 {
@@ -495,7 +496,7 @@ func (r *reassembly) bitmap(base uint64) uint64 {
 		}
 		x &^= 1<<(r.next-base) - 1
 	}
-	if end := r.next + words*64; base+64 > end {
+	if end := r.next + size; base+64 > end {
 		x &= 1<<(end-base) - 1
 	}
 	return x

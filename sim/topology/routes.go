@@ -136,27 +136,31 @@ func (r *Routes) Choose(sw, edge, path uint32) (port, rest uint32) {
 // network, or on the given route. It ends before a missing link; it is complete if the head of its last port is the
 // destination or the route is given.
 func (n *Network) FirstPath(r *Routes, from, to uint32) iter.Seq[uint32] {
+	return slices.Values(n.AppendFirstPath(nil, r, from, to))
+}
+
+// AppendFirstPath appends the ports of FirstPath.
+func (n *Network) AppendFirstPath(ports []uint32, r *Routes, from, to uint32) []uint32 {
 	if n.Given != nil {
-		number, ok := n.Given.Number(from, to)
-		if !ok {
-			return func(func(uint32) bool) {}
+		if number, ok := n.Given.Number(from, to); ok {
+			ports = append(ports, n.Given.Route(number)...)
 		}
-		return slices.Values(n.Given.Route(number))
+		return ports
 	}
-	return func(yield func(uint32) bool) {
-		edge := r.Edge(to)
-		for port := r.NIC(from); port != NoPort && yield(port); {
-			at := n.Head(port)
-			if at == to {
-				return
-			}
-			if sw := at - uint32(n.Hosts); sw == edge {
-				port = r.HostPort(to)
-			} else {
-				port, _ = r.Choose(sw, edge, 0)
-			}
+	edge := r.Edge(to)
+	for port := r.NIC(from); port != NoPort; {
+		ports = append(ports, port)
+		at := n.Head(port)
+		if at == to {
+			break
+		}
+		if sw := at - uint32(n.Hosts); sw == edge {
+			port = r.HostPort(to)
+		} else {
+			port, _ = r.Choose(sw, edge, 0)
 		}
 	}
+	return ports
 }
 
 // Edge returns the number of the host's edge switch.
