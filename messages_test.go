@@ -66,6 +66,7 @@ func TestMessagesNameRemedy(t *testing.T) {
 		"simulate --backend flow --topology star:hosts=32 --flows f.csv --ports ./f.csv ring.parquet":                              "--flows and --ports name the same file, ./f.csv",
 		"simulate --backend flow --topology times.csv --flows times.csv ring.parquet":                                              "--flows would replace times.csv, which is a file of --topology",
 		"traceconv --rescale 42 ring.parquet -o - --rescale-report -":                                                              "--output and --rescale-report both write to standard output",
+		"traceconv --jobs 0 ring.parquet -o x.goal":                                                                                "--jobs: expected 1 or more, found 0",
 		"simulate --fit calls.csv":                                                                                                 "calls.csv: expected measurements of the test pingpong, half of round trips by size, found only send_call",
 		"simulate --fit one.csv":                                                                                                   "one.csv: pingpong: expected at least two sizes, found 1",
 		"tracegen workload --flows 0 -o x.parquet":                                                                                 "--flows is 0, expected 1 or more",

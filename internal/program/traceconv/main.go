@@ -46,6 +46,9 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
   traceconv --job train.parquet,count=4 --job app.goal@5ms -o x.parquet`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if jobs < 1 {
+				return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
+			}
 			plan, err := planning.Plan(p, args)
 			if err != nil {
 				return err
@@ -118,9 +121,6 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				}
 				if lowering.Reports() {
 					return cli.Usagef("--lowered is for a single output")
-				}
-				if jobs < 1 {
-					return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
 				}
 				if c.shard, err = shards.Shard(os.Getenv); err != nil {
 					return err

@@ -191,7 +191,7 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 		return c.printTemplate(s)
 	}
 	o := &s.options
-	if err := s.check(cmd, args, jobs); err != nil {
+	if err := s.check(cmd, args); err != nil {
 		return err
 	}
 	var err error
@@ -219,7 +219,7 @@ func (c *conversion) publish(s *publishing, cmd *cobra.Command, args []string, j
 }
 
 // check returns an error if the flags do not fit.
-func (s *publishing) check(cmd *cobra.Command, args []string, jobs int) error {
+func (s *publishing) check(cmd *cobra.Command, args []string) error {
 	o := &s.options
 	for _, name := range []string{"output", "to", "shard", "shards", "lowered"} {
 		if cmd.Flags().Changed(name) {
@@ -229,8 +229,6 @@ func (s *publishing) check(cmd *cobra.Command, args []string, jobs int) error {
 	switch {
 	case o.Folder == "":
 		return cli.Usagef("--publish: expected the folder of the set, found an empty name")
-	case jobs < 1:
-		return cli.Usagef("--jobs: expected 1 or more, found %d", jobs)
 	case o.Croissant != "" && o.Croissant != "1.0" && o.Croissant != "1.1":
 		return cli.Usagef("--croissant: expected 1.0 or 1.1, found %q", o.Croissant)
 	case !slices.Contains([]string{"", "auto", "major", "minor", "patch"}, o.Bump):
