@@ -27,6 +27,7 @@ var Backend = sim.Kind{
 type backend struct {
 	model       Model
 	params      Params
+	paramsFile  string // of params; "": a preset
 	noiseFile   string
 	coscheduled bool
 	seed        int64
@@ -97,12 +98,14 @@ func (b *backend) Params() param.Set {
 
 // setParams sets the parameters of a preset or a parameter file.
 func (b *backend) setParams(text string) (err error) {
+	file := ""
 	named, err := Preset(text)
 	if err != nil && strings.ContainsAny(text, "./") {
+		file = text
 		named, err = readParams(text)
 	}
 	if err == nil {
-		b.params = named
+		b.params, b.paramsFile = named, file
 	}
 	return err
 }
@@ -149,6 +152,10 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 		return nil, err
 	}
 	r.program.WarnShortReceives(env)
+	if b.paramsFile != "" && b.distances.topology != "" {
+		env.Warnf("--topology %s: its latencies replace L of %s, which measured times determined; without --topology, "+
+			"L is that of the file", b.distances.topology, b.paramsFile)
+	}
 	c := &configured{b, r, b.adviser(r.program, env.OrEmpty()), nil}
 	if b.distances.latencies != nil {
 		h, err := s.Header()

@@ -44,6 +44,10 @@ func TestFit(t *testing.T) {
 	if r.Status != 0 || !strings.Contains(r.Stdout, "2 segments of size") {
 		t.Errorf("status %d, stdout %s, stderr %s", r.Status, r.Stdout, r.Stderr)
 	}
+	r = clitest.Run(newCommand, "--params", "./machine.json", "--topology", "fattree:k=4", "ring.parquet")
+	if r.Status != 0 || !strings.Contains(r.Stderr, "its latencies replace L of ./machine.json") {
+		t.Errorf("status %d, stderr %s, expected a warning about L", r.Status, r.Stderr)
+	}
 	makespan := func(args ...string) string {
 		r := clitest.Run(newCommand, append(args, "ring.parquet", "--json")...)
 		var result struct {
