@@ -183,6 +183,16 @@ func (p *Param) ArgName() string {
 	return p.Value.Type()
 }
 
+// SetNamed sets parameters, each a name and its value, such as a backend derives from a file. The names must exist.
+func (s Set) SetNamed(settings [][2]string) error {
+	for _, to := range settings {
+		if err := s.Find(to[0]).Value.Set(to[1]); err != nil {
+			return fmt.Errorf("%s: %w", to[0], err)
+		}
+	}
+	return nil
+}
+
 // Find returns the parameter with a name or alias, or nil.
 func (s Set) Find(name string) *Param {
 	for i := range s {

@@ -34,11 +34,8 @@ func (b *backend) setParams(name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	set := b.Params()
-	for _, s := range settings {
-		if err := set.Find(s[0]).Value.Set(s[1]); err != nil {
-			return fmt.Errorf("%s: %s: %w", name, s[0], err)
-		}
+	if err := b.Params().SetNamed(settings); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	b.topology = f.Beside(name)
 	return nil
