@@ -18,8 +18,13 @@ func estimatePacket(ctx context.Context, tables []*fit.Table, o Options) (*fit.F
 	if err != nil {
 		return nil, nil, err
 	}
+	transport := cmp.Or(o.Transport, packet.DefaultTransport)
+	defaults, err := packet.NewParams(transport, packet.CompatNone)
+	if err != nil {
+		return nil, nil, err
+	}
 	f, err := fit.Packet(tables, fit.PacketOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology,
-		Transport: cmp.Or(o.Transport, packet.DefaultTransport),
+		Transport: transport, Header: defaults.HeaderSize,
 		Alone: func(where string, bytes, mss, header int64) (latency, transfer float64, err error) {
 			from, to, err := ends(where)
 			if err != nil {

@@ -10,6 +10,7 @@ type PacketOptions struct {
 	Options
 	Topology  string // the network, for the file
 	Transport string
+	Header    int64 // of packets of the transport in bytes
 	// Alone returns the latency of the path between the ranks that a table names, and the time of the bytes of a
 	// message alone on its links, in seconds, for a payload and a header of packets in bytes.
 	Alone func(where string, bytes, mss, header int64) (latency, transfer float64, err error)
@@ -18,11 +19,8 @@ type PacketOptions struct {
 	Simulate func(f *File, where string, sizes []int64) ([]float64, error)
 }
 
-// Defaults of the packet backend.
-const (
-	defaultMSS    = 4096
-	defaultHeader = 64
-)
+// defaultMSS is the payload of packets of the packet backend unless the caller selects another one, in bytes.
+const defaultMSS = 4096
 
 // payloads are the payloads of packets that a machine may have in bytes, up to those of jumbo frames.
 var payloads = []int64{256, 512, 1024, 1460, 2048, defaultMSS, 8192, 8936}
@@ -193,7 +191,7 @@ type packetCandidate struct {
 // choose selects the payload, and whether the header is estimated: the defaults unless others explain the times better,
 // and packets describe them.
 func (e *packetEstimate) choose() error {
-	times, err := e.at(packetSize{defaultMSS, defaultHeader})
+	times, err := e.at(packetSize{defaultMSS, e.options.Header})
 	if err != nil {
 		return err
 	}
@@ -206,7 +204,7 @@ func (e *packetEstimate) choose() error {
 	var best, usual packetCandidate
 	for _, mss := range payloads {
 		for _, free := range []bool{false, true} {
-			c := packetCandidate{size: packetSize{mss, defaultHeader}, free: free}
+			c := packetCandidate{size: packetSize{mss, e.options.Header}, free: free}
 			costs, cost, err := e.solve(e.points, c.size, free, e.overhead)
 			if err != nil {
 				return err
