@@ -65,20 +65,42 @@ func bcastRelaychain(p *Participant, s *Schedule) {
 	relayTree(&part, s, chain, p.whole())
 }
 
-// bcastChainnonblocking is bcastChain with one chain and non-blocking sends.
+// bcastChainnonblocking is bcastChain with one chain and non-blocking sends. A member posts the receive of a segment
+// before it waits for the segment before.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_bcast.c (pipeline).
 func bcastChainnonblocking(p *Participant, s *Schedule) {
 	part := *p
 	part.k = 1
 	t := newTreeNode(&part, s, chain)
-	for i := range p.segments(p.whole()) {
-		segment := p.segment(p.whole(), i)
-		if !t.root {
-			t.rcvd = s.recv(t.parent, segment, t.rcvd)
+	segments := p.segments(p.whole())
+	receive := func(i int, after int32) int32 {
+		if segments == 1 {
+			return s.recv(t.parent, p.segment(p.whole(), i), after)
 		}
-		for _, child := range t.children {
-			t.sent = s.post(int(child), segment, t.sent, t.rcvd)
+		return s.expect(t.parent, p.segment(p.whole(), i), after)
+	}
+	next, done := noStep, noStep // the receive posted last; the last send or wait
+	if !t.root {
+		next = receive(0, noStep)
+	}
+	for i := range segments {
+		arrived, last := next, i == segments-1
+		if !t.root && !last {
+			if next = receive(i+1, done); i == 0 {
+				s.follow(next)
+			}
+		}
+		switch {
+		case len(t.children) > 0:
+			done = s.post(int(t.children[0]), p.segment(p.whole(), i), done, arrived)
+		case last:
+			return
+		default:
+			done = s.add(dag.Calc, 0, span{}, overwrite, []int32{arrived, done})
+		}
+		if !t.root && !last {
+			s.follow(done)
 		}
 	}
 }

@@ -199,7 +199,8 @@ func relay(p *Participant, s *Schedule, x span) (from0 Participant, last int32) 
 
 // relayTree appends a broadcast of x in a tree from member 0, after a message from the root to member 0. If x has more
 // than one segment, a member sends a segment to all children as soon as it has arrived; what remains after the last
-// full segment is broadcast from the root by the algorithm that the choice selects.
+// full segment is broadcast from the root by the algorithm that the choice selects. A member posts the receives of all
+// segments at once.
 func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	from0, last := relay(p, s, x)
 	t := newTreeNode(&from0, s, shape)
@@ -211,12 +212,21 @@ func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
 		t.bcast(x, noStep)
 		return
 	}
-	for i := range int(x.bytes / p.segmentSize) {
+	full := int(x.bytes / p.segmentSize)
+	first := int32(len(s.Steps)) // of the receives, which are all posted at once
+	for i := range full {
+		if t.root {
+			break
+		}
+		if r := s.expect(t.parent, p.segment(x, i), last); i > 0 {
+			s.follow(r)
+		}
+	}
+	for i := range full {
 		segment := p.segment(x, i)
 		arrived := last
 		if !t.root {
-			t.rcvd = s.recv(t.parent, segment, t.rcvd)
-			arrived = t.rcvd
+			arrived = first + int32(i)
 		}
 		for _, child := range t.children {
 			t.sent = s.post(int(child), segment, t.sent, arrived)
