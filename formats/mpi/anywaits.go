@@ -246,7 +246,7 @@ type poolMember struct {
 	must         bool // one of them has
 	slot         int  // call that completes it at the latest, if must; -1: none is free
 	end          dag.Time
-	done, left   bool
+	done         bool
 }
 
 func (c *chooser) choose(events []poolEvent, pools int) {

@@ -72,6 +72,7 @@ func Flow(tables []*Table, o FlowOptions) (*File, error) {
 		}
 	}
 	e.joinDetached()
+	e.refineCuts()
 	e.findFactors()
 	e.bootstrap()
 	e.describe()
@@ -91,6 +92,7 @@ type flowEstimate struct {
 	chosen          Factors     // by bytes that travel: fitted, or a known table
 	divided         *divided
 	joined          *Segment // of or or os whose slope ping-pongs on both sides of detached show
+	summed          bool     // ping-pongs have os + or at sizes between those of calls; see splitSum
 }
 
 // findThresholds brackets the sizes at which the protocol changes.
@@ -225,6 +227,52 @@ func (e *flowEstimate) joinDetached() {
 	}
 	e.joined = s
 	e.divideNetwork()
+}
+
+// refineCuts moves the starts of segments of os and or between the sizes of calls: ping-pongs have more sizes.
+func (e *flowEstimate) refineCuts() {
+	var sizes []int64
+	for _, p := range e.points {
+		if p.Bytes < e.detached {
+			sizes = append(sizes, p.Bytes)
+		}
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	for range 2 { // cuts of os and or may depend on each other
+		moved := false
+		for _, list := range [][]Segment{e.send, e.recv} {
+			for i := 1; i < len(list); i++ {
+				moved = e.refineCut(list, i, sizes) || moved
+			}
+		}
+		if !moved {
+			return
+		}
+		e.divideNetwork()
+	}
+}
+
+// refineCut moves the start of a segment to that of the size of ping-pongs with the least criterion.
+func (e *flowEstimate) refineCut(list []Segment, i int, sizes []int64) (moved bool) {
+	s, before := &list[i], &list[i-1]
+	set := func(from int64) { s.From, before.To = from, from }
+	best, last := s.From, s.CutAfter
+	least := e.criterion() - leastCriterion
+	for _, size := range sizes {
+		if size <= s.CutAfter || size > s.Least {
+			continue
+		}
+		from := beginning(last, size)
+		last = size
+		if set(from); from > before.From {
+			if c := e.criterion(); c < least {
+				best, least, moved = from, c, true
+			}
+		}
+	}
+	set(best)
+	return moved
 }
 
 // single returns the last segment of or or os if one of them has calls of a single size there, and that size.
@@ -473,7 +521,128 @@ func (e *flowEstimate) with(f Factors) *flowEstimate {
 		}
 	}
 	other.divideSum()
+	if _, worst := other.errors(&f); other.divided == nil && worst > exact {
+		other.splitSum()
+	}
 	return &other
+}
+
+// leastKnown is the number of sizes that known factors have to explain before they give overheads.
+const leastKnown = 6
+
+// splitSum estimates os and or between the sizes of calls if known factors leave no errors where the overheads are
+// known: at the sizes of calls, and from detached on, where there are none. The ping-pongs then have the sum of both
+// overheads at all their sizes, and calls one or both of them at some.
+func (e *flowEstimate) splitSum() {
+	if e.send == nil || e.recv == nil {
+		return
+	}
+	call := func(points []Point, bytes int64) (seconds float64, known bool) {
+		for _, p := range points {
+			if p.Bytes == bytes {
+				return p.Seconds, true
+			}
+		}
+		return 0, false
+	}
+	explained := map[int64]bool{}
+	var sums []Point
+	for _, p := range e.points {
+		network := e.predict(&e.chosen, p.Path, p.Bytes) - e.overheads(e.send, e.recv, p.Bytes)
+		os, sends := call(e.sendAt, p.Bytes)
+		or, receives := call(e.recvAt, p.Bytes)
+		if p.Bytes >= e.detached {
+			os, or, sends, receives = 0, 0, true, true
+		}
+		if sends && receives {
+			if explained[p.Bytes] = true; math.Abs((network+os+or)/p.Seconds-1) > noiseless {
+				return
+			}
+		}
+		if p.Bytes < e.detached {
+			if p.Seconds <= network {
+				return
+			}
+			sums = append(sums, Point{Bytes: p.Bytes, Seconds: p.Seconds - network})
+		}
+	}
+	if len(explained) < leastKnown {
+		return
+	}
+	segments, err := Split(sums)
+	if err != nil {
+		return
+	}
+	var send, recv []Segment
+	several := func(points []Point) bool { return len(points) > 0 && points[0].Bytes != points[len(points)-1].Bytes }
+	part := func(points []Point, s Segment) []Point {
+		return slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
+			return p.Bytes < s.From ||
+				p.Bytes >= s.To
+		})
+	}
+	for i, sum := range segments {
+		if i > 0 {
+			sum.From = beginning(sum.CutAfter, sum.Least)
+		}
+		if i+1 < len(segments) {
+			sum.To = beginning(segments[i+1].CutAfter, segments[i+1].Least)
+		}
+		sends, receives := part(e.sendAt, sum), part(e.recvAt, sum)
+		of, or := sum, sum
+		switch {
+		case several(sends):
+			of.line(sends)
+			or.remainder(&sum, &of)
+		case several(receives):
+			or.line(receives)
+			of.remainder(&sum, &or)
+		case i == 0 && (len(sends) == 0 || len(receives) == 0):
+			return
+		case len(sends) > 0:
+			of.share(&sum, sends[0])
+			or.remainder(&sum, &of)
+		case len(receives) > 0:
+			or.share(&sum, receives[0])
+			of.remainder(&sum, &or)
+		default:
+			before := recv[i-1]
+			or.Start, or.PerByte = slices.Clone(before.Start), before.PerByte
+			of.remainder(&sum, &or)
+		}
+		for _, at := range []int64{sum.From, min(sum.To, e.detached) - 1} {
+			if min(of.At(0, at), or.At(0, at)) < -resolution*sum.At(0, at) {
+				return
+			}
+		}
+		send, recv = append(send, of), append(recv, or)
+	}
+	e.send, e.recv, e.summed = send, recv, true
+	for i := 1; i < len(e.nonBlocking); i++ { // the protocol changes for all sends
+		for _, s := range send[1:] {
+			if n := &e.nonBlocking[i]; n.CutAfter < s.From && s.From <= n.Least {
+				n.From, e.nonBlocking[i-1].To = s.From, s.From
+			}
+		}
+	}
+}
+
+// line fits the segment to points.
+func (s *Segment) line(points []Point) {
+	var line scratch
+	line.fit(points, 1)
+	s.Start, s.PerByte = slices.Clone(line.start), line.perByte
+}
+
+// remainder makes the segment a sum without another segment.
+func (s *Segment) remainder(sum, other *Segment) {
+	s.Start, s.PerByte = []float64{sum.Start[0] - other.Start[0]}, sum.PerByte-other.PerByte
+}
+
+// share makes the segment the part of a sum that a point has, at all sizes.
+func (s *Segment) share(sum *Segment, p Point) {
+	part := p.Seconds / sum.At(0, p.Bytes)
+	s.Start, s.PerByte = []float64{part * sum.Start[0]}, part*sum.PerByte
 }
 
 // divided is a range of sizes whose calls have one size: the times of others in a send and in a receive are known by
@@ -833,10 +1002,14 @@ func (e *flowEstimate) describe() {
 		e.file.Remark("os and or from %d bytes on are known by their sum in ping-pongs: the times in calls have only "+
 			"%d bytes there; their slopes are assumed to be in proportion to these times", d.from, d.at)
 	}
-	if s := e.joined; s != nil {
+	if e.summed {
+		e.file.Remark("os + or between the sizes of calls comes from the ping-pongs: in a segment where calls have " +
+			"one size of one overhead, both have its share of the sum; where they have none, or continues, and os " +
+			"has the rest")
+	}
+	if s := e.joined; s != nil && !e.summed {
 		e.file.Remark("calls have only %d bytes in the last segment of an overhead, from %d bytes on: its slope is "+
-			"that "+
-			"with which one latency and one bandwidth factor explain the ping-pongs below and from detached on",
+			"that with which one latency and one bandwidth factor explain the ping-pongs below and from detached on",
 			s.Least, s.From)
 	}
 	e.residuals(func(path int, bytes int64) float64 { return e.predict(&e.chosen, path, bytes) })

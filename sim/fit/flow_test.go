@@ -137,8 +137,42 @@ func TestFlowBetweenCalls(t *testing.T) {
 			t.Errorf("%s is %g, expected %g", name, got, want)
 		}
 	}
-	if r := f.Residuals[0]; r.Largest > 0.02 {
+	if got := f.segment(600).Parameters["or"].Value; math.Abs(got-4e-7) > 1e-8 {
+		t.Errorf("or of 600 bytes is %g, expected 4e-07", got)
+	}
+	if r := f.Residuals[0]; r.Largest > 0.005 {
 		t.Errorf("residuals %+v", r)
+	}
+}
+
+// TestFlowSums: a known model that explains the sizes of calls, and those from detached on, gives os + or between.
+// Calls have no or there.
+func TestFlowSums(t *testing.T) {
+	usual := flowTruth
+	defer func() { flowTruth = usual }()
+	flowTruth.async, flowTruth.recvFrom, flowTruth.recvEach = 2048, 5000, 0
+	table := flowTable(nil)
+	for power := int64(1); power <= 4<<20; power *= 4 {
+		table.Rows = append(table.Rows, flowRows(power)...)
+	}
+	table.Rows = slices.DeleteFunc(table.Rows, func(m Measurement) bool {
+		return m.Test != PingPong && m.Bytes&(m.Bytes-1) != 0
+	})
+	o := flowOptions(1, 20)
+	known := flowTruth.factors
+	known.Model = "known"
+	o.Models = []Factors{known}
+	f, err := Flow([]*Table{table}, o)
+	if err != nil || f.Model != "known" {
+		t.Fatalf("model %q (%v)", f.Model, err)
+	}
+	for bytes, or := range map[int64]float64{600: 2e-7, 3000: 2e-7, 8000: 4e-7, 40000: 4e-7} {
+		s := f.segment(bytes)
+		sum := s.Parameters["os"].Value + s.Parameters["or"].Value +
+			(s.Parameters["os_per_byte"].Value+s.Parameters["or_per_byte"].Value)*float64(bytes)
+		if want := flowTruth.send + flowTruth.sendEach*float64(bytes) + or; math.Abs(sum/want-1) > 0.005 {
+			t.Errorf("%d bytes: os + or is %g, expected %g", bytes, sum, want)
+		}
 	}
 }
 

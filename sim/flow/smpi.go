@@ -361,9 +361,9 @@ const (
 	behind                  // the receive of MPI_Sendrecv, which begins behind the send
 )
 
-// sendCalls returns the calls of sends by op, and the receives behind them. A send is non-blocking if others wait for its start, or if it and another
-// message of its stream depend on the end or start of the same op, or both on no op. In the second case, a send of a
-// rank to itself, followed by a receive of the rank from itself, is a copy.
+// sendCalls returns the calls of sends by op, and the receives behind them. A send is non-blocking if others wait for
+// its start, or if it and another message of its stream depend on the end or start of the same op, or both on no op. In
+// the second case, a send of a rank to itself, followed by a receive of the rank from itself, is a copy.
 func sendCalls(p *sim.Program) []sendCall {
 	calls := make([]sendCall, p.NumOps())
 	messages := make([]int, max(1, p.Streams)) // by stream

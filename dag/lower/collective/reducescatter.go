@@ -19,8 +19,8 @@ func reducescatterRing(p *Participant, s *Schedule) {
 	}
 }
 
-// reducescatterRingbuffered is reducescatterRing with two buffers: a member posts the receive of a round before it waits
-// for that of the round before, and its sends are blocking.
+// reducescatterRingbuffered is reducescatterRing with two buffers: a member posts the receive of a round before it
+// waits for that of the round before, and its sends are blocking.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_reduce_scatter.c (ring).
 func reducescatterRingbuffered(p *Participant, s *Schedule) {

@@ -25,8 +25,8 @@ type Schedule struct {
 }
 
 // Step is one message of a schedule, a [dag.Send] or a [dag.Recv]. If the lowering gives reductions a time, a
-// [dag.Calc] behind a receive is the reduction of its data; Bytes is then the number of bytes reduced. A Calc of 0 bytes
-// waits for a receive.
+// [dag.Calc] behind a receive is the reduction of its data; Bytes is then the number of bytes reduced. A Calc of 0
+// bytes waits for a receive.
 type Step struct {
 	Kind    dag.Kind
 	Awaited bool // a later step waits for this one; the others are the last steps of the schedule

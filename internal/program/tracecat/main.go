@@ -181,7 +181,8 @@ func (v *view) checkFlags(p *cli.Program, cmd *cobra.Command, files int) error {
 		used := kineto.ProfileOptions(kineto.Events{Only: cmd.Flags().Changed("compat")})
 		for _, name := range kineto.Format.Options.New().Params().Names() {
 			if cmd.Flags().Changed(name) && !slices.Contains(used, name) {
-				return cli.Usagef("--%s has no effect on --gpu, which prints statistics of the events as recorded", name)
+				return cli.Usagef("--%s has no effect on --gpu, which prints statistics of the events as recorded",
+					name)
 			}
 		}
 	}
