@@ -216,7 +216,7 @@ func TestDecideRefuses(t *testing.T) {
 		{"equal ranks", sorted(16), []*dag.Trace{sorted(32), sorted(32)}, 64, "expected another number"},
 		{"another grid", generate(t, "stencil grid=4x4"), []*dag.Trace{generate(t, "stencil grid=4x4x2")}, 64,
 			"form a grid of 4x4"},
-		{"a law that two traces leave open", segments(4, 4), []*dag.Trace{segments(4, 8)}, 128, "(as 1/N)"},
+		{"two traces allow two laws", segments(4, 4), []*dag.Trace{segments(4, 8)}, 128, "(as 1/N)"},
 		{"rounds that two traces leave open", turns(4, 4, 3), []*dag.Trace{turns(4, 8, 3)}, 128, "3 (fixed)"},
 	} {
 		d, err := rescale.Decide(context.Background(), c.from, c.others, rescale.Options{Ranks: c.ranks}, false)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// growth is a law of a size: but for a constant part, it is proportional to a power of the number of ranks, or of those
-// along a dimension.
+// growth is how a size depends on the ranks: it is a constant plus a part in proportion to a power of the number of
+// ranks, or of the ranks along a dimension.
 type growth struct {
 	power    int   // -2..1
 	dim      int   // or one of the numbers below

@@ -47,8 +47,8 @@ type Options struct {
 	decided *Decision          // by other traces, or nil
 	settled bool               // other traces show which rounds grow
 	compare bool               // other traces show the scaling
-	laws    map[sized][]growth // that give the sizes in other traces
-	fits    map[sized]bool     // sizes in other traces that need no such law
+	laws    map[sized][]growth // by size: those that give it in all other traces
+	fits    map[sized]bool     // sizes that the scaling alone gives in all other traces
 }
 
 // Rescale returns the trace that the program of t would have on another number of ranks, and what it inferred. The new

@@ -332,7 +332,8 @@ func reserve(calls []int32, members []*poolMember) []*poolMember {
 	return reserved
 }
 
-// rebuild adds the dependencies of the calls. What waits for a request later needs no dependency.
+// rebuild makes each call depend on the requests that it completes, and drops the dependencies of later ops on these
+// requests.
 func (c *chooser) rebuild() {
 	var deps dag.Edges
 	for i := range c.r.Kind {

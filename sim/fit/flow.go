@@ -618,11 +618,16 @@ func (e *flowEstimate) splitSum() {
 		send, recv = append(send, of), append(recv, or)
 	}
 	e.send, e.recv, e.summed = send, recv, true
-	for i := 1; i < len(e.nonBlocking); i++ { // the protocol changes for all sends
-		for _, s := range send[1:] {
-			if n := &e.nonBlocking[i]; n.CutAfter < s.From && s.From <= n.Least {
-				n.From, e.nonBlocking[i-1].To = s.From, s.From
-			}
+	for _, s := range send[1:] {
+		e.cutNonBlocking(s.From)
+	}
+}
+
+// cutNonBlocking moves the start of a segment of ois to a size if it may lie there: the protocol changes for all sends.
+func (e *flowEstimate) cutNonBlocking(from int64) {
+	for i := 1; i < len(e.nonBlocking); i++ {
+		if s := &e.nonBlocking[i]; s.CutAfter < from && from <= s.Least {
+			s.From, e.nonBlocking[i-1].To = from, from
 		}
 	}
 }
@@ -721,11 +726,7 @@ func (e *flowEstimate) divideSum() {
 	send.slope(d.perByte * share)
 	recv.slope(d.perByte * (1 - share))
 	send.From, recv.From, e.send[ns-1].To, e.recv[nr-1].To = d.from, d.from, d.from, d.from
-	for i := 1; i < len(e.nonBlocking); i++ { // the protocol changes for all sends
-		if s := &e.nonBlocking[i]; s.CutAfter < d.from && d.from <= s.Least {
-			s.From, e.nonBlocking[i-1].To = d.from, d.from
-		}
-	}
+	e.cutNonBlocking(d.from)
 	e.divided = &d
 }
 

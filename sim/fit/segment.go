@@ -119,8 +119,7 @@ func newSplitter(points []Point) (*splitter, error) {
 	}
 	if len(s.first) < 2 {
 		return nil, fmt.Errorf("expected at least two sizes, found %d: one size does not separate latency from "+
-			"bandwidth",
-			len(s.first))
+			"bandwidth", len(s.first))
 	}
 	if n := float64(len(s.first)); n*n*float64(len(points)+paths) > maxWork {
 		return nil, fmt.Errorf("expected at most 1600 sizes, fewer if they have several times each, found %d "+

@@ -24,7 +24,7 @@ func (b *backend) setParams(name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := param.Set(b.Params()).SetNamed(settings); err != nil {
+	if err := b.Params().SetNamed(settings); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if b.topology == "" {

@@ -97,7 +97,7 @@ func bcastChainnonblocking(p *Participant, s *Schedule) {
 		case last:
 			return
 		default:
-			done = s.add(dag.Calc, 0, span{}, overwrite, []int32{arrived, done})
+			done = s.await(arrived, done)
 		}
 		if !t.root && !last {
 			s.follow(done)

@@ -59,26 +59,47 @@ func barrierDirect(p *Participant, s *Schedule) {
 	})
 }
 
-// bcastDirect sends the vector from the root to every other member.
-func bcastDirect(p *Participant, s *Schedule) {
+// fromRoot sends data from the root to every other member.
+func (p *Participant) fromRoot(s *Schedule, data func(member int) span) {
 	p.partners(p.Root, func(other int) {
 		if p.Me == p.Root {
-			s.post(other, p.whole())
+			s.post(other, data(other))
 		} else {
-			s.expect(other, p.whole())
+			s.expect(other, data(p.Me))
 		}
 	})
 }
 
-// reduceDirect sends the vector of every other member to the root.
-func reduceDirect(p *Participant, s *Schedule) {
+// toRoot sends data from every other member to the root, which takes it by receive.
+func (p *Participant) toRoot(s *Schedule, data func(member int) span,
+	receive func(from int, x span, after ...int32) int32) {
 	p.partners(p.Root, func(other int) {
 		if p.Me == p.Root {
-			s.absorb(other, p.whole())
+			receive(other, data(other))
 		} else {
-			s.post(other, p.whole())
+			s.post(other, data(p.Me))
 		}
 	})
+}
+
+// bcastDirect sends the vector from the root to every other member.
+func bcastDirect(p *Participant, s *Schedule) {
+	p.fromRoot(s, func(int) span { return p.whole() })
+}
+
+// scatterDirect sends the block of every other member from the root to it.
+func scatterDirect(p *Participant, s *Schedule) {
+	p.fromRoot(s, p.block)
+}
+
+// reduceDirect sends the vector of every other member to the root.
+func reduceDirect(p *Participant, s *Schedule) {
+	p.toRoot(s, func(int) span { return p.whole() }, s.absorb)
+}
+
+// gatherDirect sends the block of every other member to the root.
+func gatherDirect(p *Participant, s *Schedule) {
+	p.toRoot(s, p.block, s.expect)
 }
 
 // allreduceDirect sends the vector of every member to every other one.
@@ -89,28 +110,6 @@ func allreduceDirect(p *Participant, s *Schedule) {
 			s.follow(s.absorb(other, p.whole()))
 		}
 	}
-}
-
-// gatherDirect sends the block of every other member to the root.
-func gatherDirect(p *Participant, s *Schedule) {
-	p.partners(p.Root, func(other int) {
-		if p.Me == p.Root {
-			s.expect(other, p.block(other))
-		} else {
-			s.post(other, p.block(p.Me))
-		}
-	})
-}
-
-// scatterDirect sends the block of every other member from the root to it.
-func scatterDirect(p *Participant, s *Schedule) {
-	p.partners(p.Root, func(other int) {
-		if p.Me == p.Root {
-			s.post(other, p.block(other))
-		} else {
-			s.expect(other, p.block(p.Me))
-		}
-	})
 }
 
 // reducescatterDirect sends every other member its block of the vector.

@@ -121,10 +121,15 @@ func (s *Schedule) expect(from int, x span, after ...int32) int32 {
 	return i
 }
 
-// wait appends a step for the wait for a non-blocking receive whose data is reduced, after another step; if follows, it
+// await appends a step for the wait for a non-blocking receive, after another step.
+func (s *Schedule) await(received, after int32) int32 {
+	return s.add(dag.Calc, 0, span{}, overwrite, []int32{received, after})
+}
+
+// wait is await for a receive whose data is reduced, after another step; if follows, it
 // begins after the start of the step before. It returns the last step: the reduction, if that is a step.
 func (s *Schedule) wait(received, after int32, follows bool) int32 {
-	i := s.add(dag.Calc, 0, span{}, overwrite, []int32{received, after})
+	i := s.await(received, after)
 	if follows {
 		s.follow(i)
 	}
