@@ -4,9 +4,11 @@ package flow
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -150,6 +152,44 @@ func (c *coupling) reroute(f uint32) {
 type waiting struct {
 	message uint32
 	at      uint64 // time of its handover
+}
+
+// listedCutOff is the largest number of messages without a path that are listed.
+const listedCutOff = 10
+
+// cutOff describes the messages that have no path: flows under way when their last path failed, then messages that
+// never became a flow, both in the order of their start. A run that ends before the last change describes none.
+func (c *coupling) cutOff() (list []string) {
+	if len(c.changes) > 0 {
+		return nil
+	}
+	count := 0
+	add := func(source, target uint32, bytes, at uint64) {
+		if count++; count <= listedCutOff {
+			list = append(list, fmt.Sprintf("no path is left for %d bytes from host %d to host %d, sent at %v: links "+
+				"of all paths have failed for good", bytes, source, target, dag.Time(at)))
+		}
+	}
+	var broken []uint32 // records
+	for f := range c.active {
+		if x := &c.active[f]; x.running && c.fluid.flows[f].route == nil {
+			broken = append(broken, x.record)
+		}
+	}
+	slices.Sort(broken)
+	for _, i := range broken {
+		r := &c.records[i]
+		add(r.source, r.target, r.bytes, r.start)
+	}
+	for _, w := range c.waiting {
+		op := &c.program.Ops[w.message]
+		source, target := c.ends.Of(op, w.message)
+		add(source, target, c.bytes(op), w.at)
+	}
+	if count > listedCutOff {
+		list = append(list, fmt.Sprintf("and %d more without a path", count-listedCutOff))
+	}
+	return list
 }
 
 // carry adds the bytes that a flow has moved on its path since it got it.

@@ -331,9 +331,21 @@ func TestFailures(t *testing.T) {
 	if !slices.Equal(got, []dag.Time{124 * us, 124 * us}) {
 		t.Errorf("restored: got %v, expected 124us", got)
 	}
-	r, err := backends.Run(traceOf(4, one...), "flow", backends.Set(star, "fail=host1@42us"))
+	// The link of a host fails for good: during one of its messages, and before another.
+	r, err := backends.Run(traceOf(4, message{0, 1, mb, 0}, message{2, 1, 7, 50 * us}, message{0, 3, 8, 0}), "flow",
+		backends.Set(star, "fail=host1@42us"))
 	if err != nil || r.Complete {
-		t.Errorf("a link that fails for good: %v, %+v", err, r)
+		t.Fatalf("a link that fails for good: %v, %+v", err, r)
+	}
+	var said []string
+	for i := range r.Sections {
+		said = append(said, r.Sections[i].Incomplete...)
+	}
+	const reason = ": links of all paths have failed for good"
+	want := []string{"no path is left for 1000000 bytes from host 0 to host 1, sent at 0s" + reason,
+		"no path is left for 7 bytes from host 2 to host 1, sent at 50us" + reason}
+	if !slices.Equal(said, want) {
+		t.Errorf("got %q, expected %q", said, want)
 	}
 	for _, set := range [][]string{{star, "fail=host9"}, {star, "fail=host0@2ms..1ms"}, {"topology=" + platform, "fail=l"}} {
 		if _, err := backends.Run(traceOf(4, one...), "flow", backends.Set(set...)); err == nil {

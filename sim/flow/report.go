@@ -36,6 +36,7 @@ type results struct {
 	jain    float64
 	ports   []portRow // with traffic, the busiest first
 	tiers   []tierRow // from hosts up to hosts down
+	cutOff  []string  // messages about the messages without a path
 
 	fctCurve, slowdownCurve *report.Curve // nil without figures
 }
@@ -76,6 +77,7 @@ func newResults(c *coupling, labels *measure.Labels, figures bool) (*results, er
 		r.goodput = r.bytes * 8000 / float64(r.last)
 	}
 	r.count(c)
+	r.cutOff = c.cutOff()
 	return r, nil
 }
 
@@ -186,7 +188,7 @@ func (r *results) addSections(result *sim.Result, maxFlows int, figures bool) {
 		}
 		add("network", topology.NewFigure(r.network, traffic))
 	}
-	result.Add(sim.Section{At: sim.Detail, Rows: r.summary(), Tables: r.print})
+	result.Add(sim.Section{At: sim.Detail, Rows: r.summary(), Tables: r.print, Incomplete: r.cutOff})
 }
 
 // picoseconds formats a time rounded to whole picoseconds.
