@@ -20,8 +20,9 @@ type chunkFile struct {
 	// By chunk: its position. Each rank has an element more, the end of its last chunk; see chunk.
 	at []int64
 
-	mutex sync.Mutex
-	size  int64
+	mutex  sync.Mutex
+	size   int64
+	thread *aheadThread // that reads ahead; nil: not yet needed
 }
 
 // newChunkFile returns an empty file for the given number of elements of at.
@@ -189,6 +190,8 @@ type loaded struct {
 	release []uint64
 	n       uint32 // number of ops
 	duties  uint32 // sum over its ops of the calls of Program.Drop that they need
+
+	farthest uint32 // index within the rank of the farthest dependent on the end of an op; 0: none
 }
 
 // chunkReader reads chunks, one at a time.
@@ -224,7 +227,7 @@ func (r *chunkReader) read(into *loaded, rank, chunk, first uint32) error {
 // decode decodes the ops of a chunk. It returns false if they are invalid.
 func (l *loaded) decode(b []byte, rank, first uint32) bool {
 	d := chunkDecoder{b: b}
-	l.n, l.duties = 0, 0
+	l.n, l.duties, l.farthest = 0, 0, 0
 	if l.starts != nil {
 		l.starts.end, l.starts.index = l.starts.end[:0], l.starts.index[:0]
 	}
@@ -255,12 +258,16 @@ func (l *loaded) decode(b []byte, rank, first uint32) bool {
 			}
 			if n == 0 {
 				op.first = listInOp | uint32(d.number())
+				for near := op.first & inOpMask; near != 0; near >>= inOpBits {
+					l.farthest = max(l.farthest, first+uint32(k)+near&farthestInOp)
+				}
 			} else {
 				op.first = uint32(len(l.words))
 				for i := range n {
 					l.words = append(l.words, binary.LittleEndian.Uint16(d.b[2*i:]))
 				}
 				d.b = d.b[2*n:]
+				l.farthest = max(l.farthest, farthestOf(l.words[op.first:], first+uint32(k)))
 			}
 		}
 		if head&hasStart != 0 {
@@ -296,6 +303,20 @@ func (l *loaded) decode(b []byte, rank, first uint32) bool {
 		}
 	}
 	return !d.bad && len(d.b) == 0
+}
+
+// farthestOf returns the farthest dependent of op index of a rank, whose dependents are the given words.
+func farthestOf(words []uint16, index uint32) (farthest uint32) {
+	for k := 0; k < len(words); k++ {
+		near := uint32(words[k]) &^ lastDependent
+		if near != farDependent {
+			farthest = max(farthest, index+near)
+		} else if k+2 < len(words) {
+			farthest = max(farthest, uint32(words[k+1])|uint32(words[k+2])<<16)
+			k += 2
+		}
+	}
+	return farthest
 }
 
 // chunkDecoder decodes numbers from the front of b.

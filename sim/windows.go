@@ -32,20 +32,25 @@ type opWindows struct {
 	limit int64      // of memory, in bytes
 	bits  uint       // log2 of the number of ops of a chunk
 	mask  uint32
-	most  uint32 // number of frames
+	most  uint32 // number of frames without those for reading ahead
 
 	frameOf []int32 // by chunk: its frame plus 1; 0: not yet in memory; dropped
+
+	ops []Op // Program.Ops
 
 	// By frame:
 	chunk  []uint32   // its chunk
 	index  []uint32   // index within its rank of its first op
 	size   []uint32   // number of its ops
 	held   []uint32   // number of reasons to keep it
+	far    []uint32   // index within its rank of the farthest dependent of its ops
 	words  [][]uint16 // dependents; see dependents.go. Op.first is a position in these
 	starts []frameStarts
 
-	free []uint32 // frames whose chunks have been dropped
-	used uint32   // number of frames that have had a chunk
+	free  []uint32 // frames whose chunks have been dropped
+	used  uint32   // number of frames that have had a chunk, or are assigned to one
+	count uint32   // number of chunks in memory that the replay needs, at most most
+	ahead *readAhead
 
 	onDrop func(chunk, first uint32, n int) // see Program.OnDrop; nil: none
 
@@ -101,7 +106,7 @@ func newWindows(ctx context.Context, h *dag.Header, first []int64) (*opWindows, 
 	if err := memory.Check(ctx, "parts of the trace", chunkBytes, chunks); err != nil {
 		return nil, err
 	}
-	w.most = uint32(min(max(slots>>w.bits, 1), MaxOps>>w.bits, chunks))
+	w.most = uint32(min(max(slots>>w.bits, 1), MaxOps>>w.bits*aheadShare/(aheadShare+1), chunks))
 	file, err := newChunkFile(w.bits, chunks)
 	if err != nil {
 		return nil, err
@@ -123,14 +128,16 @@ func (w *opWindows) clone() *opWindows {
 func (p *Program) open(w *opWindows) {
 	p.windows = w
 	w.frameOf = make([]int32, len(w.file.at))
-	w.chunk, w.index = make([]uint32, w.most), make([]uint32, w.most)
-	w.size, w.held = make([]uint32, w.most), make([]uint32, w.most)
-	w.words = make([][]uint16, w.most)
+	frames := w.most + w.most/aheadShare
+	w.chunk, w.index = make([]uint32, frames), make([]uint32, frames)
+	w.size, w.held = make([]uint32, frames), make([]uint32, frames)
+	w.far, w.words = make([]uint32, frames), make([][]uint16, frames)
 	if p.anyStarts {
-		w.starts = make([]frameStarts, w.most)
+		w.starts = make([]frameStarts, frames)
 	}
 	w.reader = w.file.newReader()
-	p.Ops = cpu.InHugePages(make([]Op, int(w.most)<<w.bits))
+	w.ops = cpu.InHugePages(make([]Op, int(frames)<<w.bits))
+	p.Ops, w.ahead = w.ops, newReadAhead(p, w)
 }
 
 // openWindows completes the compilation.
@@ -167,7 +174,7 @@ func (p *Program) Close() error {
 	if p.windows == nil {
 		return nil
 	}
-	return p.windows.file.file.Close()
+	return p.windows.file.close()
 }
 
 // Hold keeps op i in memory until an additional call of [Program.Drop]. Without windows, it does nothing.
@@ -194,6 +201,7 @@ func (w *opWindows) drop(frame uint32) {
 		}
 		w.frameOf[chunk] = dropped
 		w.free = append(w.free, frame)
+		w.count--
 	}
 }
 
@@ -231,34 +239,53 @@ func (w *opWindows) load(p *Program, rank, chunk, index, on uint32) bool {
 	if w.err != nil {
 		return false
 	}
-	frame := w.used
-	switch n := len(w.free); {
-	case n > 0:
-		frame = w.free[n-1]
-		w.free = w.free[:n-1]
-	case w.used == w.most:
+	if w.count == w.most {
 		w.err = w.noRoom(p, rank, index, on)
 		return false
-	default:
-		w.used++
 	}
-	ops := p.Ops[frame<<w.bits : (frame+1)<<w.bits]
-	into := loaded{ops: ops, words: w.words[frame][:0]}
+	frame, decoded, ok := w.take(rank, chunk)
+	if !ok {
+		frame = w.freeFrame()
+	}
+	w.chunk[frame], w.index[frame] = chunk, index&^w.mask
+	if !decoded {
+		if err := w.fill(w.reader, frame, rank); err != nil {
+			w.err = err
+			return false
+		}
+	}
+	w.frameOf[chunk] = int32(frame + 1)
+	w.count++
+	w.request(p, rank, w.far[frame])
+	return true
+}
+
+// freeFrame returns a frame without a chunk. There is one as long as the chunks that are needed and those that are read
+// ahead do not exceed their limits.
+func (w *opWindows) freeFrame() uint32 {
+	n := len(w.free)
+	if n == 0 {
+		w.used++
+		return w.used - 1
+	}
+	frame := w.free[n-1]
+	w.free = w.free[:n-1]
+	return frame
+}
+
+// fill decodes the chunk of a frame. It may run beside the replay, which then does not use the frame.
+func (w *opWindows) fill(r *chunkReader, frame, rank uint32) error {
+	from, to := frame<<w.bits, (frame+1)<<w.bits
+	into := loaded{ops: w.ops[from:to], words: w.words[frame][:0]}
 	if w.release != nil {
-		into.release = w.release[frame<<w.bits : (frame+1)<<w.bits]
+		into.release = w.release[from:to]
 	}
 	if w.starts != nil {
 		into.starts = &w.starts[frame]
 	}
-	first := index &^ w.mask
-	if err := w.reader.read(&into, rank, chunk, first); err != nil {
-		w.err = err
-		return false
-	}
-	w.words[frame] = into.words
-	w.chunk[frame], w.index[frame], w.size[frame], w.held[frame] = chunk, first, into.n, into.duties
-	w.frameOf[chunk] = int32(frame + 1)
-	return true
+	err := r.read(&into, rank, w.chunk[frame], w.index[frame])
+	w.words[frame], w.size[frame], w.held[frame], w.far[frame] = into.words, into.n, into.duties, into.farthest
+	return err
 }
 
 // noRoom returns the error that too many ops are in use.
