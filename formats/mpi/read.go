@@ -249,8 +249,8 @@ func (f *finding) merge(file string, g *finding) {
 }
 
 // alignClocks maps the measured times of all ranks to the clock of rank 0, with the clock differences that the
-// tracer measured, unless the collectives of the trace show that the clocks agree better without them. Time 0 is the
-// end of the first MPI_Init.
+// tracer measured, unless the collectives or the messages of the trace show that the clocks agree better without them.
+// Time 0 is the end of the first MPI_Init.
 func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 	unshifted := make([]dag.Time, len(ranks))
 	corrected, ok := shifts(ranks, true, warn)
@@ -258,8 +258,9 @@ func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 	if !ok || !slices.ContainsFunc(ranks, func(r *rankReader) bool { return r.began && r.shift != 0 }) {
 		return
 	}
-	with, known := dag.ClockErrorOf(t)
-	if !known || with.AtLeast == 0 {
+	with, _ := dag.ClockErrorOf(t)
+	early := earliness(t)
+	if max(with.AtLeast, early) == 0 {
 		return
 	}
 	plain, ok := shifts(ranks, false, nil)
@@ -268,12 +269,58 @@ func alignClocks(t *dag.Trace, ranks []*rankReader, warn func(string, ...any)) {
 	}
 	shift(ranks, corrected, plain)
 	without, _ := dag.ClockErrorOf(t)
-	if with.AtLeast <= without.AtLeast {
+	rest := earliness(t)
+	switch {
+	case max(with.AtLeast, early) <= max(without.AtLeast, rest):
 		shift(ranks, plain, corrected)
-		return
+	case with.AtLeast > without.AtLeast:
+		warn("the clock differences that the tracer measured are not used: with them, a member of a collective enters "+
+			"it %v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
+	default:
+		warn("the clock differences that the tracer measured are not used: with them, a message is received %v before "+
+			"it is sent, without them %v", early, rest)
 	}
-	warn("the clock differences that the tracer measured are not used: with them, a member of a collective enters it "+
-		"%v after another one has left it, without them %v", with.AtLeast, without.AtLeast)
+}
+
+// earliness returns the largest time by which messages are received before they are sent. The k-th message of a rank
+// from another one cannot be received before that rank has sent k messages to it.
+func earliness(t *dag.Trace) (most dag.Time) {
+	type pair struct{ from, to int32 }
+	sent, received := map[pair][]dag.Time{}, map[pair][]dag.Time{}
+	for rank, r := range t.Ranks {
+		ends, starts := r.Dependents(), r.StartDependents()
+		for i, kind := range r.Kind {
+			begin, end := r.Measured(i)
+			peer := r.Peer.At(i)
+			if begin == dag.Unmeasured || peer < 0 {
+				continue
+			}
+			switch kind {
+			case dag.Send:
+				p := pair{int32(rank), peer}
+				sent[p] = append(sent[p], begin)
+			case dag.Recv:
+				if len(starts.Of(i)) > 0 { // it ends before the op that waits for it
+					if waits := ends.Of(i); len(waits) == 0 {
+						continue
+					} else if _, end = r.Measured(int(waits[0])); end == dag.Unmeasured {
+						continue
+					}
+				}
+				p := pair{peer, int32(rank)}
+				received[p] = append(received[p], end)
+			}
+		}
+	}
+	for p, ends := range received {
+		begins := sent[p]
+		slices.Sort(ends)
+		slices.Sort(begins)
+		for k, end := range ends[:min(len(ends), len(begins))] {
+			most = max(most, begins[k]-end)
+		}
+	}
+	return most
 }
 
 // shifts returns the times to add to the measured times of each rank, with or without the clock differences. If clocks

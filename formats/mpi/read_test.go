@@ -707,6 +707,40 @@ func TestClocks(t *testing.T) {
 	}
 }
 
+// The differences of clocks that the tracer measured are not used if messages would be received before they are sent.
+func TestClocksOfMessages(t *testing.T) {
+	const comm = "0,%d,2"
+	file := func(head string, rank int, call string) string {
+		return head + "MPI_Init:-:1:2:1000\n" + strings.ReplaceAll(call, "COMM", fmt.Sprintf(comm, rank)) +
+			"MPI_Finalize:1400:-\n"
+	}
+	send := file("", 0, "MPI_Send:1100:1:8:1,1:1:0:COMM:1101\n")
+	for name, receive := range map[string]string{
+		"blocking": "MPI_Recv:1050:1:8:1,1:0:0:COMM:0:1120\n",
+		"waited":   "MPI_Irecv:1050:1:8:1,1:0:0:COMM:8:1050\nMPI_Wait:1060:8:0:1120\n",
+	} {
+		for _, c := range []struct {
+			difference string
+			start      dag.Time
+			warning    string
+		}{
+			{"-0.000010", -10 * dag.Microsecond, ""},
+			{"-0.000100", 0, "with them, a message is received 80us before it is sent, without them 0s"},
+		} {
+			trace, warnings, err := readTexts(format.ReadOptions{}, send,
+				file("# clockdiff: "+c.difference+" s (relative to rank 0)\n", 1, receive))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := trace.Ranks[1].MeasuredStart[0] - trace.Ranks[0].MeasuredStart[0]
+			text := strings.Join(warnings, "\n")
+			if start != c.start || !strings.Contains(text, c.warning) || (c.warning == "") != (text == "") {
+				t.Errorf("%s, %s: rank 1 starts at %v, warnings %q", name, c.difference, start, warnings)
+			}
+		}
+	}
+}
+
 // The trace is the same on any number of processors.
 func TestDeterminism(t *testing.T) {
 	var texts []string

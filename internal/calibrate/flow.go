@@ -17,9 +17,6 @@ import (
 // estimateFlow estimates the parameters of flow on a network: those of single messages from ping-pongs and calls, then
 // those that messages show that share links, by simulations.
 func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
-	if err := checkPlaces(tables, "flow"); err != nil {
-		return nil, nil, err
-	}
 	fo := fit.FlowOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology, Models: flow.Factors()}
 	var rows []fit.Measurement
 	for _, t := range tables {

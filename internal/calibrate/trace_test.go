@@ -10,15 +10,15 @@ import (
 	"github.com/tracedag/tracedag/sim/fit"
 )
 
-// recording builds a trace of messages from rank 0 to rank 1.
-type recording struct {
+// messageTrace builds a trace of messages from rank 0 to rank 1.
+type messageTrace struct {
 	*dag.Builder
 	tag int64
 }
 
 // message adds a message that was sent and posted at times in ns, and the end of its receive. If the receive returns
 // at once, the next op starts with it.
-func (r *recording) message(bytes int64, sent, posted, end dag.Time, returns bool) {
+func (r *messageTrace) message(bytes int64, sent, posted, end dag.Time, returns bool) {
 	r.tag++
 	r.Rank(0).Measure(r.Rank(0).Send(1, bytes, r.tag), sent*dag.Nanosecond, sent*dag.Nanosecond)
 	recv := r.Rank(1).Recv(0, bytes, r.tag)
@@ -30,7 +30,7 @@ func (r *recording) message(bytes int64, sent, posted, end dag.Time, returns boo
 
 // TestFromTrace: the table has the lower envelope of receives that waited, and no other receives.
 func TestFromTrace(t *testing.T) {
-	r := &recording{Builder: dag.NewBuilder(2)}
+	r := &messageTrace{Builder: dag.NewBuilder(2)}
 	now := dag.Time(0)
 	for _, bytes := range []int64{0, 1000, 2000, 4000} {
 		took := 2000 + dag.Time(bytes)
@@ -43,7 +43,7 @@ func TestFromTrace(t *testing.T) {
 		r.message(bytes, now, now-100, now-50, false) // clocks differ
 	}
 	r.message(9000, now, now-1, now+11000, false)
-	table, err := FromTrace(context.Background(), r.Trace())
+	table, err := FromTrace(context.Background(), r.Trace(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,13 @@ func TestFromTrace(t *testing.T) {
 	if g := f.Segments[0].Parameters["G"].Value; g < 0.99e-9 || g > 1.01e-9 {
 		t.Errorf("G is %g s/B, expected 1 ns/B", g)
 	}
-	_, err = Estimate(context.Background(), []*fit.Table{table}, Options{Backend: "flow", Topology: "star"})
+	_, err = Estimate(context.Background(), []*fit.Table{table}, Options{Backend: "packet", Topology: "star:hosts=2"})
 	if err == nil || !strings.Contains(err.Error(), "x.parquet: expected times with places") {
-		t.Errorf("flow: error %v", err)
+		t.Errorf("packet: error %v", err)
+	}
+	_, err = FromTrace(context.Background(), r.Trace(), Options{Backend: "packet"})
+	if err == nil || !strings.Contains(err.Error(), "expected the backend loggops or flow for the times of a trace") {
+		t.Errorf("packet: error %v", err)
 	}
 }
 
@@ -86,18 +90,20 @@ func TestFromTraceErrors(t *testing.T) {
 	b := dag.NewBuilder(2)
 	b.Rank(0).Send(1, 8, 0)
 	b.Rank(1).Recv(0, 8, 0)
-	if _, err := FromTrace(context.Background(), b.Trace()); !errors.Is(err, ErrUnmeasured) {
+	if _, err := FromTrace(context.Background(), b.Trace(), Options{}); !errors.Is(err, ErrUnmeasured) {
 		t.Errorf("unmeasured: error %v", err)
 	}
-	r := &recording{Builder: dag.NewBuilder(2)}
+	r := &messageTrace{Builder: dag.NewBuilder(2)}
 	r.message(8, 100, 200, 300, false)
-	if _, err := FromTrace(context.Background(), r.Trace()); err == nil || !strings.Contains(err.Error(), "found none") {
+	if _, err := FromTrace(context.Background(), r.Trace(), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "found none") {
 		t.Errorf("late receive: error %v", err)
 	}
-	r = &recording{Builder: dag.NewBuilder(2)}
+	r = &messageTrace{Builder: dag.NewBuilder(2)}
 	r.message(8, 100, 50, 300, false)
 	r.Rank(1).Recv(dag.AnySource, 8, 0)
-	if _, err := FromTrace(context.Background(), r.Trace()); err == nil || !strings.Contains(err.Error(), "any source") {
+	if _, err := FromTrace(context.Background(), r.Trace(), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "any source") {
 		t.Errorf("any source: error %v", err)
 	}
 }

@@ -99,6 +99,9 @@ type flowEstimate struct {
 func (e *flowEstimate) findThresholds() {
 	e.detached = e.bracket("detached", SendLate, e.waits, "sends whose receive is posted late")
 	e.async = e.bracket("async_small", RecvLate, func(m Measurement) bool {
+		if m.Waits != 0 {
+			return m.Waits > 0
+		}
 		return m.Seconds > e.shortest(m.Bytes)/2
 	}, "receives that are posted late")
 }
@@ -382,13 +385,14 @@ func (e *flowEstimate) information(f *Factors, points []Point, parameters int) f
 // findOverheads fits the times in calls. Their segments begin where those of messages do, if possible: tables of calls
 // have fewer sizes.
 func (e *flowEstimate) findOverheads() (err error) {
-	if e.sendAt, e.send, err = e.overhead(SendCall, e.detached-1); err != nil {
+	if e.sendAt, e.send, err = overhead(e.calls(SendCall, e.detached-1)); err != nil {
 		return err
 	}
-	if e.recvAt, e.recv, err = e.overhead(RecvLate, min(e.async, e.detached)-1); err != nil {
+	late := append(e.calls(RecvLate, min(e.async, e.detached)-1), e.calls(WaitLate, e.detached-1)...)
+	if e.recvAt, e.recv, err = overhead(late); err != nil {
 		return err
 	}
-	if e.nonBlockingAt, e.nonBlocking, err = e.overhead(IsendCall, math.MaxInt64); err != nil {
+	if e.nonBlockingAt, e.nonBlocking, err = overhead(e.calls(IsendCall, math.MaxInt64)); err != nil {
 		return err
 	}
 	e.send, e.recv = attach(e.send, e.sendAt), attach(e.recv, e.recvAt)

@@ -165,6 +165,9 @@ func (e *estimate) threshold(test string, meets func(Measurement) bool) (most, l
 
 // waits reports whether a send whose receive was late took longer than the message takes.
 func (e *estimate) waits(m Measurement) bool {
+	if m.Waits != 0 {
+		return m.Waits > 0
+	}
 	took := 0.0
 	for path := range e.paths {
 		if t := At(e.messages, path, m.Bytes); t == t {
@@ -176,26 +179,31 @@ func (e *estimate) waits(m Measurement) bool {
 
 // findOverheads fits the times in sends and receives of eager messages.
 func (e *estimate) findOverheads() (err error) {
-	if e.sendAt, e.send, err = e.overhead(SendCall, e.eager); err != nil {
+	if e.sendAt, e.send, err = overhead(e.calls(SendCall, e.eager)); err != nil {
 		return err
 	}
-	e.recvAt, e.recv, err = e.overhead(RecvLate, e.eager)
+	e.recvAt, e.recv, err = overhead(append(e.calls(RecvLate, e.eager), e.calls(WaitLate, e.eager)...))
 	return err
 }
 
 // picosecond replaces the time 0 of a call: errors are relative.
 const picosecond = 1e-12
 
-// overhead fits the time in a call for messages of at most a size. Calls that wait for bytes do not count: receives
-// that take half of the time of the message or more, as those of a message that starts once both ends have been posted.
-func (e *estimate) overhead(test string, most int64) (points []Point, segments []Segment, err error) {
-	var rows []Measurement
+// calls returns the times in calls of a test for messages of at most a size. Calls that wait for bytes do not count:
+// receives that take half of the time of the message or more, as those of a message that starts once both ends have
+// been posted.
+func (e *estimate) calls(test string, most int64) (rows []Measurement) {
 	for _, m := range Only(e.tables, test) {
-		if m.Bytes <= most && m.Seconds < e.shortest(m.Bytes)/2 {
+		if m.Waits == 0 && m.Bytes <= most && m.Seconds < e.shortest(m.Bytes)/2 {
 			m.Where = "" // a call does not depend on the path
 			rows = append(rows, m)
 		}
 	}
+	return rows
+}
+
+// overhead fits the time in calls.
+func overhead(rows []Measurement) (points []Point, segments []Segment, err error) {
 	sizes, longest := map[int64]bool{}, 0.0
 	for i, m := range rows {
 		sizes[m.Bytes] = true
@@ -210,7 +218,7 @@ func (e *estimate) overhead(test string, most int64) (points []Point, segments [
 	}
 	points, _ = Points(rows)
 	if segments, err = Split(points); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", test, err)
+		return nil, nil, fmt.Errorf("%s: %w", rows[0].Test, err)
 	}
 	return points, segments, nil
 }

@@ -15,6 +15,7 @@ const (
 	IsendCall   = "isend_call"  // time in a non-blocking send
 	SendLate    = "send_late"   // time in a blocking send whose receive is posted late
 	RecvLate    = "recv_late"   // time in a receive that is posted long after the send
+	WaitLate    = "wait_late"   // time in a wait, long after the message arrived, for a receive posted before
 	Window      = "window"      // non-blocking messages at once, and an empty answer; see [Measurement.Window]
 	Exchange    = "exchange"    // a pair sends to each other
 	AllExchange = "allexchange" // all pairs at once
@@ -27,6 +28,7 @@ type Measurement struct {
 	Bytes   int64   // of the message; of a collective as its tool counts them
 	Ranks   int     // 0: unknown
 	Window  int     // messages at once of test Window
+	Waits   int     // of SendLate and RecvLate: 1 if the call waited for the message, -1 if not; 0: its time decides
 	Seconds float64 // at least 0; above 0 but for the time in calls
 	Line    int     // of the file
 }
@@ -34,7 +36,7 @@ type Measurement struct {
 // Used reports whether [LogGOPS] uses measurements of the test.
 func (m Measurement) Used() bool {
 	switch m.Test {
-	case PingPong, SendCall, IsendCall, SendLate, RecvLate, Exchange, AllExchange:
+	case PingPong, SendCall, IsendCall, SendLate, RecvLate, WaitLate, Exchange, AllExchange:
 		return true
 	case Window:
 		return m.Window > 1
@@ -121,7 +123,8 @@ func (p *parser) add(m Measurement) error {
 	if m.Bytes < 0 {
 		return fmt.Errorf("expected a size of at least 0, found %d", m.Bytes)
 	}
-	call := strings.HasPrefix(m.Test, "isend_") || m.Test == SendCall || m.Test == SendLate || m.Test == RecvLate
+	call := strings.HasPrefix(m.Test, "isend_") || m.Test == SendCall || m.Test == SendLate ||
+		m.Test == RecvLate || m.Test == WaitLate
 	switch {
 	case m.Seconds != m.Seconds || m.Seconds > 1e9:
 		return fmt.Errorf("expected a time below 10^9 s, found %g", m.Seconds)

@@ -46,9 +46,11 @@ The result has segments of message size with L, G, o and O, or with os, ois, or 
 packet has one set of o, mss, header size and factors, analytical the latency and bandwidth of each dimension: each
 with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their number of
 ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend and
---collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops: the shortest from the
-start of a send to the end of a blocking receive that waited for it. --json prints the parameter file; --seed selects
-the draws of the intervals. --plot fit=FILE.svg draws measured and fitted times by size, and the residuals.`
+--collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops and flow. For loggops, these
+are the shortest times from the start of a send to the end of a blocking receive that waited for it; for flow, the times
+of messages alone that explain the recorded ends of receives and waits, the times in calls, and the sizes from which
+calls wait. --json prints the parameter file; --seed selects the draws of the intervals. --plot fit=FILE.svg draws
+measured and fitted times by size, and the residuals.`
 
 // register adds the flags. All flags before have a heading or topic.
 func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
@@ -56,7 +58,7 @@ func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&f.on, "fit-backend", calibrate.Backends[0], "`backend` whose parameters --fit estimates: "+
 		"loggops, flow or packet on a --topology, or analytical on a --network")
 	cli.CompleteWith(cmd, "fit-backend", calibrate.Backends)
-	flags.StringVar(&f.trace, "fit-trace", "", "recorded `TRACE` whose messages --fit takes as ping-pongs")
+	flags.StringVar(&f.trace, "fit-trace", "", "recorded `TRACE` whose messages --fit uses, for loggops and flow")
 	cli.OutputVar(flags, &f.file, "fit-out", "write the parameters to `FILE`, for --params")
 	manual.Topic(cmd, manual.Group{Owner: "fit", Title: "parameters from measured times", Page: fitPage,
 		File: "docs/reference/fit.md"})
@@ -91,6 +93,9 @@ func (o *options) fit(p *cli.Program, args []string) error {
 	if err != nil {
 		return err
 	}
+	to := calibrate.Options{Seed: uint64(seed), Threads: o.Threads, Backend: o.fitting.on,
+		Topology: o.Own.Text("topology"), Transport: o.Own.Text("transport"), Network: o.Own.Text("network"),
+		Congestion: o.Own.Text("congestion"), Version: p.Version}
 	var tables []*fit.Table
 	for _, name := range names {
 		table, err := readTable(p, name)
@@ -100,15 +105,13 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		tables = append(tables, table)
 	}
 	if o.fitting.trace != "" {
-		table, err := o.readMessages(p, o.fitting.trace)
+		table, err := o.readMessages(p, o.fitting.trace, to)
 		if err != nil {
 			return err
 		}
 		tables = append(tables, table)
 	}
-	estimate, err := calibrate.Estimate(p.Context(), tables, calibrate.Options{Seed: uint64(seed), Threads: o.Threads,
-		Backend: o.fitting.on, Topology: o.Own.Text("topology"), Transport: o.Own.Text("transport"),
-		Network: o.Own.Text("network"), Congestion: o.Own.Text("congestion"), Version: p.Version})
+	estimate, err := calibrate.Estimate(p.Context(), tables, to)
 	if err != nil {
 		return err
 	}
@@ -203,12 +206,12 @@ func readTable(p *cli.Program, name string) (*fit.Table, error) {
 }
 
 // readMessages returns the times of messages of a recorded trace.
-func (o *options) readMessages(p *cli.Program, name string) (*fit.Table, error) {
+func (o *options) readMessages(p *cli.Program, name string, to calibrate.Options) (*fit.Table, error) {
 	read, err := p.ReadTrace(name, o.Read, cli.ReadOptions{Digest: true})
 	if err != nil {
 		return nil, err
 	}
-	table, err := calibrate.FromTrace(p.Context(), read.Trace)
+	table, err := calibrate.FromTrace(p.Context(), read.Trace, to)
 	if err != nil {
 		return nil, format.InFile(read.Name, err)
 	}
