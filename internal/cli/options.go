@@ -21,11 +21,12 @@ type Options struct {
 	texts  param.Texts
 	owners map[string][]string // owners by flag; "" for the program itself
 	values map[string][]string // values that shells offer, by flag
+	others map[string][]string // further names, by flag
 }
 
 // NewOptions returns an empty set of options of a command.
 func NewOptions(cmd *cobra.Command) *Options {
-	return &Options{cmd.Flags(), param.Texts{}, map[string][]string{}, map[string][]string{}}
+	return &Options{cmd.Flags(), param.Texts{}, map[string][]string{}, map[string][]string{}, map[string][]string{}}
 }
 
 // Add defines the flags of a group. Owners may share a flag, also with the command (--seed).
@@ -35,6 +36,7 @@ func (o *Options) Add(cmd *cobra.Command, g manual.Group) {
 		if p.Key {
 			continue
 		}
+		o.others[p.Name] = append(o.others[p.Name], p.Aliases...)
 		for k, name := range append([]string{p.Name}, p.Aliases...) {
 			o.define(cmd, &g, p, name, k > 0 || p.Hide)
 			o.owners[name] = append(o.owners[name], g.Owner)
@@ -120,9 +122,9 @@ func (o *Options) Text(name string) string {
 	return texts[len(texts)-1]
 }
 
-// Given reports whether the command line sets a flag.
+// Given reports whether the command line sets a flag, by any of its names.
 func (o *Options) Given(name string) bool {
-	return o.flags.Changed(name)
+	return o.flags.Changed(name) || slices.ContainsFunc(o.others[name], o.flags.Changed)
 }
 
 // Apply sets the parameters of a table from their flags. Its errors are usage errors.

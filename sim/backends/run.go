@@ -159,7 +159,11 @@ func (c *call) configure(b sim.Backend) ([]param.Setting, error) {
 	}
 	c.env = &env
 	if env.Given == nil {
-		env.Given = func(name string) bool { return len(c.texts[name]) > 0 }
+		set := func(name string) bool { return len(c.texts[name]) > 0 }
+		env.Given = func(name string) bool {
+			p := b.Params().Find(name)
+			return set(name) || p != nil && slices.ContainsFunc(p.Aliases, set)
+		}
 	}
 	flags := b.Params().Flags()
 	if err := flags.Apply(c.texts); err != nil {

@@ -69,6 +69,7 @@ func factorOf(sizes []sizeFactor, bytes uint64, factor float64) float64 {
 type path struct {
 	hops    []hop
 	latency float64 // picoseconds
+	seconds float64 // latency in seconds as a platform has it, without the rounding of its conversion; 0: not given
 }
 
 // hop is a link of a path, with the part of the message that uses it.
@@ -99,7 +100,10 @@ func (m *model) fill(r *route, links []link, there, back *path) {
 			r.weights[k] += weight
 		}
 	}
-	lat := there.latency / psPerSecond
+	lat := there.seconds
+	if lat == 0 {
+		lat = there.latency / psPerSecond
+	}
 	r.penalty = lat
 	for _, h := range there.hops {
 		l := &links[h.link]

@@ -42,7 +42,7 @@ func (g *given) find(to *path, from, dst, _ uint32, _ []uint32) ([]uint32, error
 	if err != nil {
 		return nil, err
 	}
-	to.hops, to.latency = to.hops[:0], found.Latency*psPerSecond
+	to.hops, to.latency, to.seconds = to.hops[:0], found.Latency*psPerSecond, found.Latency
 	for _, i := range found.Links {
 		if g.down != nil && g.down[i] > 0 {
 			return nil, fmt.Errorf("expected a working route from %s to %s, found the failed link %s", g.p.Hosts[from],

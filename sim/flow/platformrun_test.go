@@ -179,10 +179,37 @@ func TestPlatformOptions(t *testing.T) {
 	if got := ends(t, trace, "bandwidth-factor=1", "topology="+file); got[0] != 974*dag.Microsecond {
 		t.Errorf("ends at %v, expected 974us", got[0])
 	}
+	for _, name := range []string{"latency-factor", "network/latency-factor"} {
+		if got := ends(t, trace, name+"=1", "topology="+file); got[0] != 1002*dag.Microsecond {
+			t.Errorf("%s: ends at %v, expected 1002us", name, got[0])
+		}
+	}
 	err := os.WriteFile(file, []byte(strings.Replace(text, "LV08", "ns-3", 1)), 0o600)
 	if _, run := backends.Run(trace, "flow", backends.Set("topology="+file)); err != nil || run == nil ||
 		!strings.Contains(run.Error(), "network/model") {
 		t.Errorf("error %v, expected one about network/model", run)
+	}
+}
+
+// TestPlatformTies checks flows on a FATPIPE link that is the slowest of one of them: its bound equals the link's level
+// but for rounding, which decides whether the link slows the other flow. The times are SimGrid's.
+func TestPlatformTies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><zone id="z" routing="Full"><host id="a"/><host id="b"/><host id="c"/>
+		<link id="x" bandwidth="74MBps" latency="160us" sharing_policy="FATPIPE"/>
+		<link id="y" bandwidth="41MBps" latency="40us" sharing_policy="FATPIPE"/>
+		<route src="a" dst="b"><link_ctn id="x"/></route>
+		<route src="b" dst="c"><link_ctn id="y"/><link_ctn id="x"/></route></zone></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace := traceOf(3, message{0, 1, 10_000_000, 0}, message{1, 2, 10_000_000, 0})
+	for model, want := range map[string][]dag.Time{"cm02": {135_295_135_136, 244_102_439_025},
+		"lv08": {141_396_172_305, 280_822_272_493}} {
+		got := ends(t, trace, "topology="+file, "flow-model="+model, "crosstraffic=false")
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: ends at %v, expected %v", model, got, want)
+		}
 	}
 }
 

@@ -147,14 +147,24 @@ func (r *Router) shortest(z *zone, from, to int32) (in, out int32, err error) {
 			break
 		}
 	}
+	latency, joined := r.path.Latency, false
 	for i := len(parts) - 1; i >= 0; i-- {
 		part := parts[i]
 		if z.nested && i < len(parts)-1 && parts[i+1].to != part.from {
+			joined = true
 			if err := r.global(parts[i+1].to, part.from); err != nil {
 				return nobody, nobody, err
 			}
 		}
 		r.add(part.links...)
+	}
+	if z.kind == kindDijkstra && !joined { // SimGrid adds from the last route on; rounding depends on the order
+		for _, part := range parts {
+			for _, i := range part.links {
+				latency += r.p.Links[i].Latency
+			}
+		}
+		r.path.Latency = latency
 	}
 	return parts[len(parts)-1].from, parts[0].to, nil
 }

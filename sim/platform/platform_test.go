@@ -219,7 +219,8 @@ func TestPlatformQuantities(t *testing.T) {
 			t.Errorf("%s: %v, %v, expected %v", text, rate, err, want)
 		}
 	}
-	for text, want := range map[string]float64{"": 0, "1": 1, "1.5us": 1.5e-6, "0.0005ns": 5e-13, "2m": 120, "3ps": 3e-12} {
+	for text, want := range map[string]float64{"": 0, "1": 1, "1.5us": 1.5e-6, "2m": 120, "3ps": 3e-12,
+		"160us": 0.00015999999999999999} {
 		if latency, err := parseTime("lat", text); latency != want || err != nil {
 			t.Errorf("%s: %v, %v, expected %v", text, latency, err, want)
 		}

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +15,12 @@ const (
 	maxTime = 1000 // seconds
 )
 
-// timeUnits are the units of SimGrid, in picoseconds.
-var timeUnits = map[string]int64{"": 1e12, "w": 7 * 86400e12, "d": 86400e12, "h": 3600e12, "m": 60e12, "s": 1e12,
-	"ms": 1e9, "us": 1e6, "ns": 1e3, "ps": 1}
+// timeUnits are the units of SimGrid, in seconds.
+var timeUnits = map[string]float64{"": 1, "w": 7 * 86400, "d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6,
+	"ns": 1e-9, "ps": 1e-12}
 
-// parseTime parses a latency, by default 0 and in seconds, and returns seconds.
+// parseTime parses a latency, by default 0 and in seconds, and returns seconds. The number is rounded before it is
+// multiplied by its unit, as in SimGrid: the last bit decides which of two equal limits of a flow holds.
 func parseTime(name, text string) (float64, error) {
 	if text == "" {
 		return 0, nil
@@ -30,8 +30,8 @@ func parseTime(name, text string) (float64, error) {
 	if err != nil || !known {
 		return 0, fmt.Errorf("%s: expected a time such as 500ns or 1.5us, found %s", name, short(text))
 	}
-	n.Mul(n, big.NewRat(size, 1e12))
-	if seconds, _ := n.Float64(); seconds <= maxTime {
+	number, _ := n.Float64()
+	if seconds := number * size; seconds <= maxTime {
 		return seconds, nil
 	}
 	return 0, fmt.Errorf("%s: expected at most 1000s, found %s", name, short(text))
@@ -40,7 +40,7 @@ func parseTime(name, text string) (float64, error) {
 // prefixes are those of rates and speeds; an i follows them for powers of 1024.
 var prefixes = []string{"", "k", "M", "G", "T", "P", "E", "Z", "Y"}
 
-// parseRate parses a bandwidth, by default in bytes per second.
+// parseRate parses a bandwidth, by default in bytes per second. It rounds as parseTime does.
 func parseRate(name, text string) (float64, error) {
 	n, unit, err := units.CutNumber(text)
 	prefix, isBytes := strings.CutSuffix(unit, "Bps")
@@ -48,7 +48,7 @@ func parseRate(name, text string) (float64, error) {
 	if !isBytes {
 		prefix, isBits = strings.CutSuffix(unit, "bps")
 	}
-	base := int64(1000)
+	size, base := 1.0, 1000.0
 	short0, binary := strings.CutSuffix(prefix, "i")
 	if binary {
 		base, prefix = 1024, strings.Replace(short0, "K", "k", 1)
@@ -58,12 +58,13 @@ func parseRate(name, text string) (float64, error) {
 		return 0, fmt.Errorf("%s: expected a bandwidth such as 12.5GBps or 100Gbps, found %s", name, short(text))
 	}
 	for range power {
-		n.Mul(n, big.NewRat(base, 1))
+		size *= base
 	}
 	if isBits {
-		n.Quo(n, big.NewRat(8, 1))
+		size /= 8
 	}
-	rate, _ := n.Float64()
+	number, _ := n.Float64()
+	rate := number * size
 	if rate < 1 || rate > maxRate {
 		return 0, fmt.Errorf("%s: expected 1 to 1e18 bytes per second, found %s", name, short(text))
 	}
