@@ -11,6 +11,60 @@ func allgatherRing(p *Participant, s *Schedule) {
 	ringBlocks(p, newExchange(s, noStep))
 }
 
+// allgatherRingsegments is allgatherRing with blocks in segments of the smallest block, or of 256 KiB if that is less. A
+// member sends its next segment and receives one in each round; the rounds of different blocks may differ. It sends
+// nothing for an empty block.
+//
+// MPICH, src/mpi/coll/allgatherv/allgatherv_intra_ring.c, with SMPI's size of segments (SimGrid 3.32,
+// src/smpi/colls/allgatherv/allgatherv-mpich-ring.cpp).
+func allgatherRingsegments(p *Participant, s *Schedule) {
+	const least = 256 << 10
+	n := p.Members
+	smallest := p.block(0).bytes
+	for i := range n {
+		smallest = min(smallest, p.block(i).bytes)
+	}
+	right, left := (p.Me+1)%n, (p.Me-1+n)%n
+	part := *p
+	part.segmentSize = max(smallest, least)
+	out, in := segmentsOf{p: &part, block: p.Me, end: right}, segmentsOf{p: &part, block: left, end: p.Me}
+	x := newExchange(s, noStep)
+	for {
+		send, sends := out.next()
+		recv, recvs := in.next()
+		switch {
+		case !sends && !recvs:
+			return
+		case send.bytes > 0 && recv.bytes > 0:
+			x.round(right, send, left, recv)
+		case send.bytes > 0:
+			x.sent, x.rcvd = s.send(right, send, x.sent, x.rcvd), noStep
+		case recv.bytes > 0:
+			x.sent, x.rcvd = noStep, s.recv(left, recv, x.sent, x.rcvd)
+		}
+	}
+}
+
+// segmentsOf are the segments of the blocks from one member downwards to another one, without that of the latter.
+type segmentsOf struct {
+	p          *Participant
+	block, end int
+	segment    int // of the block
+}
+
+// next returns the next segment, and whether there is one.
+func (f *segmentsOf) next() (x span, more bool) {
+	if f.block == f.end {
+		return span{}, false
+	}
+	block := f.p.block(f.block)
+	x = f.p.segment(block, f.segment)
+	if f.segment++; f.segment == f.p.segments(block) {
+		f.block, f.segment = (f.block-1+f.p.Members)%f.p.Members, 0
+	}
+	return x, true
+}
+
 // ringBlocks appends allgatherRing to an exchange.
 func ringBlocks(p *Participant, x exchange) {
 	n := p.Members
@@ -156,16 +210,21 @@ func allgatherGatherthenbcast(p *Participant, s *Schedule) {
 //
 // MPICH, src/mpi/coll/allgather/allgather_intra_recursive_doubling.c.
 func allgatherRecdoublingspread(p *Participant, s *Schedule) {
-	n := p.Members
-	x := newExchange(s, noStep)
+	spreadBlocks(p, newExchange(s, noStep))
+}
+
+// spreadBlocks appends allgatherRecdoublingspread to an exchange. Members are counted from the root, if there is one.
+func spreadBlocks(p *Participant, x exchange) {
+	n, me, s := p.Members, p.relative(), x.schedule
 	for bit := 1; bit < n; bit *= 2 {
-		partner, mine, theirs := p.Me^bit, p.Me&^(bit-1), (p.Me^bit)&^(bit-1)
+		partner, mine, theirs := me^bit, me&^(bit-1), (me^bit)&^(bit-1)
 		if theirs >= n {
 			continue
 		}
-		got := p.blocks(theirs, min(bit, n-theirs))
+		got := p.blocks(p.absolute(theirs), min(bit, n-theirs))
 		if partner < n {
-			x.round(partner, p.blocks(mine, min(bit, n-mine)), partner, got)
+			to := p.absolute(partner)
+			x.round(to, p.blocks(p.absolute(mine), min(bit, n-mine)), to, got)
 		}
 		if theirs+bit > n {
 			p.spread(n-theirs, bit, func(to int) {
@@ -178,15 +237,16 @@ func allgatherRecdoublingspread(p *Participant, s *Schedule) {
 }
 
 // spread calls send or recv for the messages of the member in a binomial tree, in which the first have members of its
-// group of bit members, a power of two, send to the others.
+// group of bit members, a power of two, send to the others. Members are counted from the root, if there is one.
 func (p *Participant) spread(have, bit int, send, recv func(partner int)) {
+	me := p.relative()
 	for half := bit / 2; half > 0; half /= 2 {
-		partner, limit := p.Me^half, p.Me&^(2*half-1)+have
+		partner, limit := me^half, me&^(2*half-1)+have
 		switch {
-		case p.Me < limit && partner >= limit:
-			send(partner)
-		case p.Me >= limit && partner < limit:
-			recv(partner)
+		case me < limit && partner >= limit:
+			send(p.absolute(partner))
+		case me >= limit && partner < limit:
+			recv(p.absolute(partner))
 		}
 	}
 }

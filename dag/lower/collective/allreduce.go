@@ -65,6 +65,25 @@ func allreduceRing(p *Participant, s *Schedule) {
 	}
 }
 
+// allreduceRingremainder is allreduceRing with equal parts of whole elements of 8 bytes, then an allreduce of the rest by
+// the algorithm that the choice selects. A vector with fewer elements than members is reduced by
+// allreduceReducethenbcast.
+//
+// SimGrid 3.32, src/smpi/colls/allreduce/allreduce-lr.cpp.
+func allreduceRingremainder(p *Participant, s *Schedule) {
+	part := *p
+	part.Bytes = p.elements(p.Members)(0, 1).bytes * int64(p.Members)
+	if part.Bytes == 0 {
+		allreduceReducethenbcast(p, s)
+		return
+	}
+	s.stage(samePosition, func() { allreduceRing(&part, s) })
+	if rest := p.Bytes - part.Bytes; rest > 0 {
+		part.base += part.Bytes
+		part.phase(dag.Allreduce, 0, rest, s)
+	}
+}
+
 // allreduceReducebcast is a binomial reduction to member 0 followed by a binomial broadcast. The broadcast of a segment
 // starts as soon as the segment is reduced.
 //

@@ -77,6 +77,14 @@ func alltoallLinear(p *Participant, s *Schedule) {
 	}
 }
 
+// alltoallRecdoublingspread is allgatherRecdoublingspread of all shares of each member.
+//
+// A. Faraj, X. Yuan: Automatic generation and tuning of MPI collective communication routines. International
+// Conference on Supercomputing, 2005 (recursive doubling).
+func alltoallRecdoublingspread(p *Participant, s *Schedule) {
+	allgatherRecdoublingspread(p, s)
+}
+
 // alltoallShift is alltoallPairwise with the partners me + k and me - k for any n.
 //
 // Open MPI, ompi/mca/coll/base/coll_base_alltoall.c (pairwise).

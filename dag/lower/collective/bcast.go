@@ -151,6 +151,17 @@ func bcastScatterrecdoubling(p *Participant, s *Schedule) {
 	doubleBlocks(&blocks, newExchange(s, s.last()))
 }
 
+// bcastScatterrecdoublingspread is bcastScatterallgather with allgatherRecdoublingspread, whose members are counted from
+// the root, in place of the ring.
+//
+// MPICH, src/mpi/coll/bcast/bcast_intra_scatter_recursive_doubling_allgather.c.
+func bcastScatterrecdoublingspread(p *Participant, s *Schedule) {
+	blocks := *p
+	blocks.Kind = dag.Scatter
+	scatterBinomial(&blocks, s)
+	spreadBlocks(&blocks, newExchange(s, s.last()))
+}
+
 // bcastDoublebinarytree broadcasts each half of the vector down its tree of doubleTree.
 //
 // P. Sanders, J. Speck, J. L. Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan. Parallel

@@ -31,7 +31,9 @@ type Choice struct {
 type rule struct {
 	selection
 	size, block, elements, ranks bounds
+	blockUp                      bounds    // block, rounded up
 	power                        condition // number of members is a power of two
+	evenRanks                    condition // number of members is even
 	even                         condition // members have equal blocks
 }
 
@@ -63,8 +65,9 @@ const (
 func (r *rule) fits(t *traits) bool {
 	return r.size.contains(t.size) && r.ranks.contains(int64(t.members)) &&
 		r.block.contains(t.size/int64(t.members)) &&
+		r.blockUp.contains(t.size/int64(t.members)+min(t.size%int64(t.members), 1)) &&
 		r.elements.contains(t.size/cmp.Or(t.element, defaultElement)) &&
-		r.power.fits(t.members&(t.members-1) == 0) && r.even.fits(!t.uneven)
+		r.power.fits(t.members&(t.members-1) == 0) && r.evenRanks.fits(t.members%2 == 0) && r.even.fits(!t.uneven)
 }
 
 func (c condition) fits(property bool) bool {
@@ -195,7 +198,7 @@ func parseChoice(text string) (Choice, error) {
 			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
 				strings.Join(Tables(), ", "), item)
 		}
-		r := rule{size: everything, block: everything, elements: everything, ranks: everything}
+		r := rule{size: everything, block: everything, blockUp: everything, elements: everything, ranks: everything}
 		if conditional {
 			if err := r.parseConditions(conditions); err != nil {
 				return Choice{}, err
@@ -340,6 +343,10 @@ func (r *rule) parseConditions(text string) error {
 			r.power = yes
 		case condition == "!pof2":
 			r.power = no
+		case condition == "evenranks":
+			r.evenRanks = yes
+		case condition == "!evenranks":
+			r.evenRanks = no
 		case condition == "even":
 			r.even = yes
 		case condition == "!even":
@@ -348,6 +355,8 @@ func (r *rule) parseConditions(text string) error {
 			err = r.ranks.parse(condition[len("ranks"):], "ranks>=8", parseNumber)
 		case strings.HasPrefix(condition, "elements"):
 			err = r.elements.parse(condition[len("elements"):], "elements<=81920", parseNumber)
+		case strings.HasPrefix(condition, "blockup"):
+			err = r.blockUp.parse(condition[len("blockup"):], "blockup<=512", parseSize)
 		case strings.HasPrefix(condition, "block"):
 			err = r.block.parse(condition[len("block"):], "block>1KiB", parseSize)
 		default:

@@ -19,7 +19,8 @@ func TestTablesAreComplete(t *testing.T) {
 			}
 			last := rules[len(rules)-1]
 			last.selection = selection{}
-			if last != (rule{size: everything, block: everything, elements: everything, ranks: everything}) {
+			if last != (rule{size: everything, block: everything, blockUp: everything, elements: everything,
+				ranks: everything}) {
 				t.Errorf("%s: the last rule for %v has conditions", table.name, kind)
 			}
 		}
@@ -56,20 +57,41 @@ func TestTables(t *testing.T) {
 		{"mpich", dag.Alltoall, 8 * 32769, 8, "pairwise"},
 		{"mpich", dag.ReduceScatter, 524287, 5, "rechalving"},
 		{"smpi-ompi", dag.ReduceScatter, 64 << 10, 3, "butterfly"},
-		{"smpi-ompi", dag.ReduceScatter, 2047, 63, "rechalving"},
+		{"smpi-ompi", dag.ReduceScatter, 2047, 63, "rechalvingbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 2048, 63, "butterfly"},
 		{"smpi-ompi", dag.ReduceScatter, 512 << 10, 63, "ringbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 255, 64, "linear"},
-		{"smpi-ompi", dag.ReduceScatter, 511, 64, "rechalving"},
+		{"smpi-ompi", dag.ReduceScatter, 511, 64, "rechalvingbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 512, 64, "butterfly"},
-		{"smpi-ompi", dag.ReduceScatter, 2048, 64, "rechalving"},
+		{"smpi-ompi", dag.ReduceScatter, 2048, 64, "rechalvingbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 4096, 64, "butterfly"},
-		{"smpi-ompi", dag.ReduceScatter, 1023, 256, "rechalving"},
+		{"smpi-ompi", dag.ReduceScatter, 1023, 256, "rechalvingbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 1024, 256, "butterfly"},
-		{"smpi-ompi", dag.ReduceScatter, 8192, 512, "rechalving"},
-		{"smpi-ompi", dag.ReduceScatter, 16384, 1024, "rechalving"},
+		{"smpi-ompi", dag.ReduceScatter, 8192, 512, "rechalvingbuffered"},
+		{"smpi-ompi", dag.ReduceScatter, 16384, 1024, "rechalvingbuffered"},
 		{"smpi-ompi", dag.ReduceScatter, 4096, 2048, "butterfly"},
-		{"smpi-ompi", dag.ReduceScatter, 8191, 4096, "rechalving"},
+		{"smpi-ompi", dag.ReduceScatter, 8191, 4096, "rechalvingbuffered"},
+		{"smpi-ompi", dag.Allgather, 63 * 2048, 63, "shift"},
+		{"smpi-ompi", dag.Allgather, 62 * 2048, 62, "neighborexchange"},
+		{"smpi-mvapich2", dag.Bcast, 64 << 10, 8, "binomial"},
+		{"smpi-mvapich2", dag.Bcast, 64 << 10, 9, "scatterallgather"},
+		{"smpi-mvapich2", dag.Bcast, 64 << 10, 10, "scatterrecdoublingspread"},
+		{"smpi-mvapich2", dag.Bcast, 256<<10 + 1, 9, "scatterrecdoublingspread"},
+		{"smpi-mvapich2", dag.Bcast, 512 << 10, 32, "scatterallgather"},
+		{"smpi-mvapich2", dag.Reduce, 256 << 10, 16, "knomialnonblocking"},
+		{"smpi-mvapich2", dag.Reduce, 64 << 10, 17, "binomial"},
+		{"smpi-mvapich2", dag.Reduce, 256<<10 + 8, 64, "rabenseifnernear"},
+		{"smpi-mvapich2", dag.Reduce, 16 << 20, 600, "binomial"},
+		{"smpi-mvapich2", dag.Allreduce, 1024, 16, "recdoubling"},
+		{"smpi-mvapich2", dag.Allreduce, 1032, 16, "rabenseifnernear"},
+		{"smpi-mvapich2", dag.Allreduce, 16 << 10, 17, "recdoubling"},
+		{"smpi-mvapich2", dag.Allgatherv, 27 * 512, 27, "recdoubling"},
+		{"smpi-mvapich2", dag.Allgatherv, 27*512 + 1, 27, "ringsegments"},
+		{"smpi-mvapich2", dag.Alltoall, 32 * 32, 32, "recdoublingspread"},
+		{"smpi-mvapich2", dag.Alltoall, 32 * 2048, 32, "bruck"},
+		{"smpi-mvapich2", dag.Alltoall, 32 * 2049, 32, "scattered"},
+		{"smpi-mvapich2", dag.ReduceScatter, 64, 16, "linear"},
+		{"smpi-mvapich2", dag.ReduceScatter, 64<<10 + 8, 16, "pairwise"},
 		{"mpich", dag.ReduceScatter, 524288, 5, "pairwise"},
 		{"openmpi", dag.Barrier, 0, 3, "recdoubling"},
 		{"openmpi", dag.Barrier, 0, 4, "linear"},
@@ -170,6 +192,11 @@ func TestParseChoice(t *testing.T) {
 		{"allreduce=ring:!pof2,rabenseifner", dag.Allreduce, 1, "rabenseifner"},
 		{"alltoall=bruck:block<=8,linear", dag.Alltoall, 16*8 + 15, "bruck"},
 		{"alltoall=bruck:block<=8,linear", dag.Alltoall, 16 * 9, "linear"},
+		{"alltoall=bruck:blockup<=8,linear", dag.Alltoall, 16 * 8, "bruck"},
+		{"alltoall=bruck:blockup<=8,linear", dag.Alltoall, 16*8 + 1, "linear"},
+		{"alltoall=bruck:blockup<1,linear", dag.Alltoall, 0, "bruck"},
+		{"alltoall=bruck:evenranks,linear", dag.Alltoall, 1, "bruck"},
+		{"alltoall=bruck:!evenranks,linear", dag.Alltoall, 1, "linear"},
 		{"allgatherv=bruck:elements<=81920,ring", dag.Allgatherv, 8*81920 + 7, "bruck"}, // of unknown size: 8 bytes
 		{"allgatherv=bruck:elements<=81920,ring", dag.Allgatherv, 8 * 81921, "ring"},
 		{"scatterv=linear:!even,sequential", dag.Scatterv, 1, "sequential"},
@@ -226,12 +253,12 @@ func TestParameters(t *testing.T) {
 func TestParseChoiceErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"ring", "expected COLLECTIVE=ALGORITHM, or first one of the tables default, mpich, openmpi, smpi-default, " +
-			`smpi-mpich, smpi-ompi, found "ring"`},
+			`smpi-mpich, smpi-ompi, smpi-mvapich2, found "ring"`},
 		{"alreduce=ring", `expected a collective such as allreduce, or collectives or reduction, found "alreduce"; ` +
 			`did you mean "allreduce"?`},
 		{"load=ring", `found "load"`},
 		{"=ring", `found ""`},
-		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or reducebcast or `},
+		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or ringremainder or `},
 		{"allreduce=rabenseifer", `or hierarchical; did you mean "rabenseifner"?`},
 		{"allreduce=", `no algorithm "" for allreduce`},
 		{"collectives=rung", `no collective has an algorithm "rung"`},

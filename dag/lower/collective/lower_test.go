@@ -125,7 +125,9 @@ func checkAlgorithm(t *testing.T, a *algorithm, n, root int, scale int64) {
 	members := permutation(n + 2)[1 : n+1]
 	tr := oneCollective(a.kind, n+2, members, root, scale)
 	re := run(t, mustLower(t, tr, a.kind.String()+"="+a.name), func(rank, op int) bool { return op == 0 })
-	checkDependence(t, re, a, members, root)
+	if a.name != "ringsegments" { // it sends no empty blocks
+		checkDependence(t, re, a, members, root)
+	}
 	messages, bytes, known := traffic(a, n, root)
 	if !known {
 		return

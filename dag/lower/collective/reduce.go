@@ -30,6 +30,22 @@ func reduceKnomial(p *Participant, s *Schedule) {
 	reduceTree(p, s, knomial, p.whole())
 }
 
+// reduceKnomialnonblocking is reduceKnomial with all receives posted at once and non-blocking sends.
+//
+// MVAPICH2, src/mpi/coll/reduce_osu.c (k-nomial tree).
+func reduceKnomialnonblocking(p *Participant, s *Schedule) {
+	t := newTreeNode(p, s, knomial)
+	var reduced []int32
+	for i := range t.children {
+		received := len(s.Steps)
+		reduced = append(reduced, s.combine(int(t.children[len(t.children)-1-i]), p.whole()))
+		s.Steps[received].NonBlocking = true
+	}
+	if !t.root {
+		s.post(t.parent, p.whole(), reduced...)
+	}
+}
+
 // reduceChain sends from every member to the previous one of its chain, and from the first member of each chain to the
 // root. One chain with segments is the pipeline algorithm.
 //

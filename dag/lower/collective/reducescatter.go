@@ -43,8 +43,22 @@ func reducescatterRingbuffered(p *Participant, s *Schedule) {
 // R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. International
 // Journal of High Performance Computing Applications 19(1), 2005, under "Reduce-Scatter".
 func reducescatterRechalving(p *Participant, s *Schedule) {
+	halveBlocks(p, s, false)
+}
+
+// reducescatterRechalvingbuffered is reducescatterRechalving with blocking sends, each behind the start of the receive
+// of its round.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_reduce_scatter.c (recursive halving).
+func reducescatterRechalvingbuffered(p *Participant, s *Schedule) {
+	halveBlocks(p, s, true)
+}
+
+// halveBlocks appends reducescatterRechalving, with rounds of blocking sends or of MPI_Sendrecv.
+func halveBlocks(p *Participant, s *Schedule, blocking bool) {
 	whole := p.blocks(0, p.Members)
 	f, x, me, active := joinFolded(p, s, whole)
+	x.blocking = blocking
 	if !active {
 		s.recv(f.member(me), p.block(p.Me), s.send(f.member(me), whole))
 		return

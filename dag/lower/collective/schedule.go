@@ -266,6 +266,8 @@ func (s *Schedule) stage(member func(position int32) int32, plan func()) {
 type exchange struct {
 	schedule   *Schedule
 	sent, rcvd int32 // last step of each direction
+	// sends are blocking and begin behind the start of the receive of their round
+	blocking bool
 }
 
 // newExchange returns an exchange whose first round waits for the step after.
@@ -286,7 +288,18 @@ func (x *exchange) reduce(to int, out span, from int, in span) {
 // sendrecv appends a round whose received data is used by the given number of reductions, which begin when both
 // messages of the round have completed.
 func (x *exchange) sendrecv(to int, out span, from int, in span, action onRecv, reductions int) {
-	after := [2]int32{x.sent, x.rcvd}
-	x.sent = x.schedule.add(dag.Send, to, out, overwrite, after[:])
-	x.rcvd = x.schedule.reduced(x.schedule.add(dag.Recv, from, in, action, after[:]), reductions, x.sent)
+	s, after := x.schedule, [2]int32{x.sent, x.rcvd}
+	if x.blocking {
+		begun := noStep
+		if x.rcvd != noStep {
+			begun = s.await(x.rcvd, noStep) // a send and a receive after the same step would be those of MPI_Sendrecv
+		}
+		posted := s.add(dag.Recv, from, in, action, []int32{x.rcvd})
+		sent := s.send(to, out, begun)
+		s.follow(sent)
+		x.sent, x.rcvd = noStep, s.wait(posted, sent, false)
+		return
+	}
+	x.sent = s.add(dag.Send, to, out, overwrite, after[:])
+	x.rcvd = s.reduced(s.add(dag.Recv, from, in, action, after[:]), reductions, x.sent)
 }

@@ -23,6 +23,10 @@ var tables = [...]*table{
 	{name: "smpi-default", text: smpiDefault, direct: true},
 	{name: "smpi-mpich", text: smpiMPICH, direct: true, idle: []dag.Subkind{dag.Allreduce, dag.Allgatherv}},
 	{name: "smpi-ompi", text: smpiOMPI, direct: true},
+	{
+		name: "smpi-mvapich2", text: smpiMVAPICH2, direct: true,
+		idle: []dag.Subkind{dag.Bcast, dag.Reduce, dag.Allreduce},
+	},
 }
 
 func init() {
