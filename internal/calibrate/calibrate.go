@@ -51,6 +51,9 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 		return nil, err
 	}
 	f.Version = o.Version
+	if text := f.Misses(); text != "" {
+		f.Remark("%s", text)
+	}
 	if time == nil {
 		return f, nil
 	}
@@ -102,7 +105,7 @@ func usualTable(f *fit.File) string {
 }
 
 // estimateLogGOPS estimates the parameters of loggops.
-func estimateLogGOPS(_ context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
+func estimateLogGOPS(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
 	f, err := fit.LogGOPS(tables, fit.Options{Seed: o.Seed})
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +114,8 @@ func estimateLogGOPS(_ context.Context, tables []*fit.Table, o Options) (*fit.Fi
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, replay(params), nil
+	time := replay(params)
+	return f, time, addResiduals(ctx, f, sharedRows(tables), o.Threads, time)
 }
 
 // replay returns the times of ranks in the strict model.

@@ -18,14 +18,14 @@ import (
 // those that messages show that share links, by simulations.
 func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, replayer, error) {
 	fo := fit.FlowOptions{Options: fit.Options{Seed: o.Seed}, Topology: o.Topology, Models: flow.Factors()}
-	var rows []fit.Measurement
-	for _, t := range tables {
-		for _, m := range t.Rows {
-			if isShared(m) {
-				rows = append(rows, m)
-			}
-		}
+	_, hosts, err := flow.Routes(ctx, o.Topology, true)
+	if err == nil {
+		err = checkRanks(tables, hosts, o.Topology)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := sharedRows(tables)
 	fo, cross, decided, err := crossTraffic(ctx, tables, fo, rows, o.Threads)
 	if err != nil {
 		return nil, nil, err
@@ -58,14 +58,11 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 	if err := tuning.weight(rows, weights(f.Model, fo.Models)); err != nil {
 		return nil, nil, err
 	}
-	if err := tuning.residuals(rows); err != nil {
-		return nil, nil, err
-	}
 	time, err := replayFlow(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, time, nil
+	return f, time, addResiduals(ctx, f, rows, o.Threads, time)
 }
 
 // crossTraffic decides between cross-traffic and none by messages in both directions at once. It returns the options

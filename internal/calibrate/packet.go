@@ -18,6 +18,9 @@ func estimatePacket(ctx context.Context, tables []*fit.Table, o Options) (*fit.F
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkRanks(tables, routes.Hosts(), o.Topology); err != nil {
+		return nil, nil, err
+	}
 	transport := cmp.Or(o.Transport, packet.DefaultTransport)
 	defaults, err := packet.NewParams(transport, packet.CompatNone)
 	if err != nil {

@@ -85,13 +85,9 @@ func crowd(ctx context.Context, m fit.Measurement, choice collective.Choice, tim
 }
 
 // errorsOf returns the relative errors of the predictions of measurements; NaN for those that it cannot predict.
-func errorsOf(ctx context.Context, rows []fit.Measurement, threads int, f *fit.File) ([]float64, error) {
-	time, err := replayFlow(f)
-	if err != nil {
-		return nil, err
-	}
+func errorsOf(ctx context.Context, rows []fit.Measurement, threads int, time replayer) ([]float64, error) {
 	errs := make([]float64, len(rows))
-	err = par.EachOn(threads, len(rows), func(i int) error {
+	err := par.EachOn(threads, len(rows), func(i int) error {
 		seconds, err := shared(ctx, rows[i], collective.Choice{}, time)
 		if errs[i] = seconds/rows[i].Seconds - 1; err != nil {
 			errs[i] = math.NaN()

@@ -28,7 +28,11 @@ func (t *tuner) error(rows []fit.Measurement, name string, p fit.Parameter) (mea
 	with := *t.file
 	with.Parameters = maps.Clone(with.Parameters)
 	with.Parameters[name] = p
-	errs, err := errorsOf(t.ctx, rows, t.threads, &with)
+	time, err := replayFlow(&with)
+	if err != nil {
+		return 0, err
+	}
+	errs, err := errorsOf(t.ctx, rows, t.threads, time)
 	if err != nil {
 		return 0, err
 	}
@@ -132,38 +136,3 @@ func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(
 	}
 	return p, p.High < 256 || p.Low > 1, err
 }
-
-// residuals adds the errors of the tests with several messages at once, by test. Those of all ranks follow a barrier,
-// whose algorithm is not known yet, and small messages show how ranks leave it: they do not count.
-func (t *tuner) residuals(rows []fit.Measurement) error {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
-		return (m.Test == fit.AllExchange || m.Incast() > 0) && m.Bytes < largeShared
-	})
-	errs, err := errorsOf(t.ctx, rows, t.threads, t.file)
-	if err != nil {
-		return err
-	}
-	var found []fit.Residual
-	for i, m := range rows {
-		name := m.Test
-		if m.Incast() > 0 {
-			name = "incast"
-		}
-		k := slices.IndexFunc(found, func(r fit.Residual) bool { return r.Test == name })
-		if k < 0 {
-			k = len(found)
-			found = append(found, fit.Residual{Test: name})
-		}
-		if e := math.Abs(errs[i]); e == e {
-			r := &found[k]
-			r.Mean = (r.Mean*float64(r.Points) + e) / float64(r.Points+1)
-			r.Largest = max(r.Largest, e)
-			r.Points++
-		}
-	}
-	t.file.Residuals = append(t.file.Residuals, found...)
-	return nil
-}
-
-// largeShared is the size in bytes from which messages take much longer than ranks differ behind a barrier.
-const largeShared = 1 << 18

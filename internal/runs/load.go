@@ -232,6 +232,9 @@ func (r *Setup) compileWhole(l *Loaded, trace *dag.Trace) error {
 func (r *Setup) lower(l *Loaded, trace *dag.Trace) (dag.Source, error) {
 	source := dag.FromTrace(trace)
 	needed := collective.Selection{Kinds: r.Backend.Lowers(source)}
+	if r.Options.Lowering != nil && needed.Kinds != nil {
+		r.Options.Lowering(trace, r.choice, needed.Kinds)
+	}
 	lowered, counts, err := collective.LowerNeeded(r.Env.Context, source, r.choice, needed)
 	if err == nil && (r.Options.Timeline.File != "" || r.Options.CriticalPath) {
 		l.Collectives, err = collective.NamesOf(lowered)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/grid"
 	"github.com/tracedag/tracedag/internal/jobs"
@@ -41,6 +43,10 @@ type Options struct {
 	Outputs                 report.Outputs // page and pictures
 	Grid                    bool           // runs points of a grid
 	Ideal                   *sim.Kind      // backend of lower bounds; nil: none
+
+	// Lowering is called with each trace in memory, the algorithms and the kinds of collectives that are lowered; may
+	// be nil.
+	Lowering func(t *dag.Trace, choice collective.Choice, kinds func(dag.Subkind) bool)
 }
 
 // Values of Options.Start.

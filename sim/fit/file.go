@@ -2,6 +2,7 @@ package fit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,6 +125,35 @@ func (f *File) unset(name string)            { delete(f.Parameters, name) }
 // Remark adds a remark about what the tables do not determine.
 func (f *File) Remark(text string, args ...any) {
 	f.Remarks = append(f.Remarks, fmt.Sprintf(text, args...))
+}
+
+// missed is the error from which predictions with a file need a warning.
+const missed = 0.02
+
+// Misses describes the measured times that the parameters miss by more than 2 %, by test; "" if there are none.
+func (f *File) Misses() string {
+	var tests []string
+	errs := map[string]float64{}
+	for _, r := range f.Residuals {
+		test := cmp.Or(r.Test, PingPong)
+		if r.Largest <= missed {
+			continue
+		}
+		if _, is := errs[test]; !is {
+			tests = append(tests, test)
+		}
+		errs[test] = max(errs[test], r.Largest)
+	}
+	if len(tests) == 0 {
+		return ""
+	}
+	largest := 0.0
+	for i, test := range tests {
+		largest = max(largest, errs[test])
+		tests[i] = fmt.Sprintf("%s by up to %s%%", test, twoDigits(100*errs[test]))
+	}
+	return fmt.Sprintf("the parameters miss measured times: %s; predictions with this file are off by up to %s%%",
+		strings.Join(tests, ", "), twoDigits(100*largest))
 }
 
 // Write writes the file as JSON.

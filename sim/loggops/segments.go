@@ -149,6 +149,10 @@ func FromFile(f *fit.File) (Params, error) {
 		return Params{}, fmt.Errorf("expected parameters of backend loggops, model strict, found backend %q, model %q",
 			f.Backend, f.Model)
 	}
+	if f.Topology != "" {
+		return Params{}, fmt.Errorf("expected no topology, found %q: L of the file has the latency; remove the member "+
+			"\"topology\", or give --topology to take latencies from a network", f.Topology)
+	}
 	if len(f.Segments) == 0 {
 		return Params{}, errors.New("expected at least one segment of sizes")
 	}

@@ -104,6 +104,9 @@ func newAloneTimer(ctx context.Context, n *topology.Network) (*idealTimer, error
 	return newIdealTimer(routes, &Options{Network: n, Params: p}, 0), nil
 }
 
+// Hosts returns the number of hosts.
+func (r *Routes) Hosts() int { return r.hosts }
+
 // Alone returns the latency of a path between two hosts and the time of the bytes of a message alone on its links, in
 // seconds, with packets of a payload and a header in bytes.
 func (r *Routes) Alone(from, to int, bytes, mss, header int64) (latency, transfer float64, err error) {

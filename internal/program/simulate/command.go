@@ -69,7 +69,9 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if len(o.fromResults) > 0 {
 			return o.drawKept(p, args)
 		}
-		o.applyFitted(p)
+		if err := o.applyFitted(p); err != nil {
+			return err
+		}
 		kind, err := runs.KindOf(kinds, o.Backend)
 		if err == nil {
 			err = o.CheckOwners(kind)

@@ -1,12 +1,16 @@
 package simulate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/calibrate"
 	"github.com/tracedag/tracedag/internal/cli"
@@ -115,6 +119,9 @@ func (o *options) fit(p *cli.Program, args []string) error {
 	if err != nil {
 		return err
 	}
+	if text := estimate.Misses(); text != "" {
+		p.Warn("%s", text)
+	}
 	if o.fitting.file != "" {
 		if err := p.WriteOutput(o.fitting.file, estimate.Write); err != nil {
 			return err
@@ -131,23 +138,49 @@ func (o *options) fit(p *cli.Program, args []string) error {
 }
 
 // applyFitted applies what a parameter file has beside the parameters, unless flags set it: the backend, and the
-// algorithms of collectives.
-func (o *options) applyFitted(p *cli.Program) {
+// algorithms of collectives. It returns an error about these algorithms.
+func (o *options) applyFitted(p *cli.Program) error {
 	name := o.Own.Text("params")
 	if !strings.ContainsAny(name, "./") {
-		return // none, or a preset
+		return nil // none, or a preset
 	}
 	f, err := fit.ReadFile(name)
 	if err != nil {
-		return // the backend reports it
+		return nil // the backend reports it
 	}
 	if !o.Flags.Changed("backend") && slices.Contains(calibrate.Backends, f.Backend) && f.Backend != o.Backend {
 		o.Backend = f.Backend
 		p.Info("%s: parameters of the backend %s", name, f.Backend)
 	}
-	if !o.Flags.Changed("collective") && f.Backend == o.Backend && f.Collective != "" {
+	if o.Flags.Changed("collective") || f.Backend != o.Backend {
+		return nil
+	}
+	if _, err := collective.ParseChoice(f.Collective); err != nil {
+		return fmt.Errorf("%s: member \"collective\": %w", name, err)
+	}
+	if f.Collective != "" {
 		o.Collective = f.Collective
 		p.Info("%s: --collective '%s'", name, f.Collective)
+	}
+	if len(f.Sources) > 0 { // an estimate
+		o.warnUncovered(p, name, f)
+	}
+	return nil
+}
+
+// warnUncovered warns about collectives of traces that the measurements of a parameter file do not cover.
+func (o *options) warnUncovered(p *cli.Program, name string, f *fit.File) {
+	var lock sync.Mutex
+	warned := map[string]bool{}
+	o.Lowering = func(t *dag.Trace, choice collective.Choice, kinds func(dag.Subkind) bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		for _, text := range calibrate.Uncovered(f, t, choice, kinds) {
+			if !warned[text] {
+				warned[text] = true
+				p.Warn("%s: %s", name, text)
+			}
+		}
 	}
 }
 

@@ -26,7 +26,9 @@ func TestFit(t *testing.T) {
 	}
 	keepResults(t, nil)
 	text := clitest.Run(newCommand, "--fit", "--fit-out", "machine.json", table)
-	if text.Status != 0 || text.Stderr != "" || !strings.Contains(text.Stdout, "\nbytes from  L ") &&
+	warned := "simulate: warning: the parameters miss measured times: window by up to 3.9%; predictions with this file " +
+		"are off by up to 3.9%\n"
+	if text.Status != 0 || text.Stderr != warned || !strings.Contains(text.Stdout, "\nbytes from  L ") &&
 		!strings.Contains(text.Stdout, "bytes from") {
 		t.Fatalf("status %d, stdout %s, stderr %s", text.Status, text.Stdout, text.Stderr)
 	}
@@ -230,12 +232,57 @@ func TestFittedSweep(t *testing.T) {
 	}
 }
 
+// TestParamsUncovered: a run with an estimate warns about collectives that no measurement covers, once each.
+func TestParamsUncovered(t *testing.T) {
+	keepResults(t, nil)
+	b := dag.NewBuilder(8)
+	for rank := range 8 {
+		for _, bytes := range []int64{1000, 1000, 4000} {
+			b.Rank(rank).Add(dag.Op{Kind: dag.Coll, Subkind: dag.Allgather, Bytes: bytes})
+		}
+	}
+	if _, err := formats.Write("gather.parquet", b.Trace(), formats.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const file = `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":` +
+		`{"L":{"value":1e-6,"unit":"s"}}}],"collective":"allgather=recdoubling","collectives":[{"collective":"allgather",` +
+		`"ranks":8,"from":8,"to":2000,"algorithm":"recdoubling","error":0.01}]%s}`
+	for name, text := range map[string]string{
+		"fitted.json": fmt.Sprintf(file, `,"sources":[{"name":"t.csv","tool":"csv","sha256":""}]`),
+		"made.json":   fmt.Sprintf(file, ""), // by hand
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "simulate: warning: ./fitted.json: allgather of 4000 bytes, measured from 8 to 2000; the algorithm is "
+	for args, warnings := range map[string]int{
+		"--params ./fitted.json gather.parquet":                             1,
+		"--params ./fitted.json --sweep g=0,1us gather.parquet":             1,
+		"--params ./fitted.json --collective allgather=ring gather.parquet": 0,
+		"--params ./made.json gather.parquet":                               0,
+		"--backend flow --topology star:hosts=8,latency=1us gather.parquet": 0,
+		"--params ./fitted.json --lower allgather=ring gather.parquet":      0,
+		"--backend loggops --params ./fitted.json -q --json gather.parquet": 0,
+	} {
+		r := clitest.Run(newCommand, strings.Fields(args)...)
+		if r.Status != 0 || strings.Count(r.Stderr, want) != warnings || strings.Count(r.Stderr, "warning") != warnings {
+			t.Errorf("%s: status %d, stderr %q, expected %d warnings", args, r.Status, r.Stderr, warnings)
+		}
+	}
+}
+
 // TestFitErrors checks errors of usage and of parameter files.
 func TestFitErrors(t *testing.T) {
 	keepResults(t, nil)
 	for name, text := range map[string]string{
 		"bad.csv": "bytes,time\n1,2\n", "other.json": `{"backend":"flow","model":"","segments":[]}`,
 		"unknown.json": `{"backend":"loggops","mode":1}`,
+		"algorithm.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":{}}],` +
+			`"collective":"allreduce=nowhere"}`,
+		"network.json": `{"backend":"loggops","model":"strict","topology":"star:hosts=2","parameters":{},"segments":` +
+			`[{"from":0,"parameters":{}}]}`,
+		"far.csv": "test,where,bytes,s\npingpong,0-1,1,1\npingpong,0-4,1,1\n",
 		"gap.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"to":8,"parameters":{}},` +
 			`{"from":9,"parameters":{}}],"seed":1}`,
 		"unit.json": `{"backend":"loggops","model":"strict","parameters":{},"segments":[{"from":0,"parameters":` +
@@ -292,6 +339,12 @@ func TestFitErrors(t *testing.T) {
 		{"--fit bad.csv", `bad.csv:1: the column "time" has no unit`, 1},
 		{"--backend loggops --params ./other.json ring.parquet", `expected parameters of backend loggops, model strict, found backend "flow"`, 2},
 		{"--params ./unknown.json ring.parquet", `unknown field "mode"`, 2},
+		{"--params ./algorithm.json ring.parquet", `algorithm.json: member "collective": collective algorithms "allreduce=` +
+			`nowhere"`, 1},
+		{"--params ./network.json ring.parquet", `network.json: expected no topology, found "star:hosts=2"`, 2},
+		{"--fit --fit-backend flow --topology star:hosts=3,latency=1us far.csv", "far.csv:3: expected ranks below 3, the " +
+			"number of hosts of star:hosts=3,latency=1us, found 0 and 4", 1},
+		{"--fit --fit-backend packet --topology star:hosts=3,latency=1us far.csv", "far.csv:3: expected ranks below 3", 1},
 		{"--params ./gap.json ring.parquet", "segment 2: expected ranges of sizes that begin at 0 and follow each other", 2},
 		{"--params ./unit.json ring.parquet", `segment 1: "L" is 1 s/B, expected`, 2},
 		{"--params ./null.json ring.parquet", `expected a parameter with "value", found none`, 2},

@@ -170,7 +170,6 @@ func newEngine(p *cli.Program, o *options, reg *registries, args []string) *runs
 			if err := cmd.ParseFlags(args); err != nil {
 				return nil, err
 			}
-			o.applyFitted(p)
-			return &o.Options, nil
+			return &o.Options, o.applyFitted(p)
 		})
 }
