@@ -22,6 +22,34 @@ type block struct {
 	labels      labelTable
 }
 
+// usedColumns are those columns of a block that have memory.
+type usedColumns struct{ bytes, peer, tag, duration, cpu, nic bool }
+
+func (b *block) used() usedColumns {
+	return usedColumns{cap(b.bytes) > 0, cap(b.peer) > 0, cap(b.tag) > 0, cap(b.duration) > 0, cap(b.cpu) > 0,
+		cap(b.nic) > 0}
+}
+
+// reserve makes room for a rank of known size in a block without memory, in the used columns of another rank.
+func (b *block) reserve(size *dag.Batch, used usedColumns) {
+	n := int(size.Ops)
+	b.kind = make([]dag.Kind, 0, n)
+	reserve(&b.bytes, n, used.bytes)
+	reserve(&b.peer, n, used.peer)
+	reserve(&b.tag, n, used.tag)
+	reserve(&b.duration, n, used.duration)
+	reserve(&b.cpu, n, used.cpu)
+	reserve(&b.nic, n, used.nic)
+	b.deps.edges = make([]edge, 0, size.Deps)
+	b.start.edges = make([]edge, 0, size.StartDeps)
+}
+
+func reserve[S ~[]T, T any](column *S, n int, used bool) {
+	if used {
+		*column = make(S, 0, n)
+	}
+}
+
 // errTooMuch reports a block that exceeds the limits of a rank.
 var errTooMuch = fmt.Errorf("at most %d ops, %d dependencies of each kind and 4 GiB of labels in a block",
 	dag.MaxOps, uint32(dag.MaxDeps))

@@ -206,6 +206,7 @@ type batchReader struct {
 	text    textReader
 	content []byte
 	ranks   []*dag.Rank
+	used    usedColumns // by the last long batch
 }
 
 func (r *batchReader) take(rank *dag.Rank, marked int32) error {
@@ -235,6 +236,9 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 	r.text.block, r.text.take = block, take
 	r.text.line, r.text.rank, r.text.numRanks = p.line, b.First, int64(h.Ranks)
 	r.text.reuse = b.Last == b.First+1 // of several ranks, each has columns of its own
+	if r.text.reuse && b.Ops >= longBatch {
+		r.text.block.reserve(&b, r.used)
+	}
 	r.ranks = r.ranks[:0]
 	if err := r.parse(p, b.Last); err != nil {
 		return nil, err
@@ -249,6 +253,7 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 	}
 	ranks := r.ranks
 	if ops >= longBatch { // the caller may need the memory before it reads on
+		r.used = r.text.block.used()
 		r.text, r.content, r.ranks = textReader{take: r.text.take}, nil, nil
 	}
 	return ranks, nil

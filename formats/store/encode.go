@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/parquet"
@@ -19,19 +20,21 @@ type segment struct {
 // encoder encodes chunks, one at a time, with buffers that it reuses.
 type encoder struct {
 	*parquet.Encoder
-	values []int64
-	narrow []int32
+	values []int64 // memory of room
 
 	lengths []int32 // of the lists of a segment
+	opened  []byte  // a column of a segment without compression
 }
 
 // room returns an empty slice with room for n values, valid until the next call.
-func (e *encoder) room(n int) []int64 {
-	if cap(e.values) < n {
+func room[T int32 | int64](e *encoder, n int) []T {
+	size := int(unsafe.Sizeof(T(0)))
+	words := (n*size + 7) / 8
+	if cap(e.values) < words {
 		e.values = nil // free it before the next one is allocated
-		e.values = make([]int64, 0, n)
+		e.values = make([]int64, 0, words)
 	}
-	return e.values[:0]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(e.values))), cap(e.values)*8/size)[:0]
 }
 
 // encoders is a pool, because the tables of an encoder are large.
@@ -67,11 +70,20 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 	case optInt64s:
 		return e.times(column, rows, n), nil
 	}
-	values := e.room(n)[:n]
+	if columns[column].shape.physical() == parquet.Int64 {
+		return integers(e, column, rows, n, (*parquet.Encoder).Integers64), nil
+	}
+	return integers(e, column, rows, n, (*parquet.Encoder).Integers32), nil
+}
+
+// integers encodes an integer column with a method of the encoder.
+func integers[T int32 | int64](e *encoder, column int, rows []segment, n int,
+	encode func(e *parquet.Encoder, values []T, entries int, inRuns bool) parquet.EncodedChunk) parquet.EncodedChunk {
+	values := room[T](e, n)[:n]
 	at, zero := 0, true
 	for _, s := range rows {
 		dst := values[at : at+s.last-s.first]
-		switch copied := e.copyInts(dst, column, s); {
+		switch copied := copyInts(e, dst, column, s); {
 		case copied && zero:
 			clear(values[:at])
 			zero = false
@@ -80,58 +92,71 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 		}
 		at += len(dst)
 	}
+	drop(rows, column)
 	if zero {
-		return e.Zeros(columns[column].shape.physical(), n), nil
+		return e.Zeros(columns[column].shape.physical(), n)
 	}
-	return e.Integers(columns[column].shape.physical(), values, n, column == colRank), nil
+	return encode(e.Encoder, values, n, column == colRank)
 }
 
 // copyInts copies an integer column of a segment. It returns false, without copying, if the whole column is zero.
-func (e *encoder) copyInts(dst []int64, column int, s segment) bool {
+func copyInts[T int32 | int64](e *encoder, dst []T, column int, s segment) bool {
 	if column == colRank {
-		parquet.Fill(dst, int64(s.number))
+		parquet.Fill(dst, T(s.number))
 		return s.number != 0
 	}
 	if p := s.rank.find(column); p != nil {
-		return unpack(p, dst, s.first)
+		return unpack(e.open(p), dst, s.first)
 	}
 	switch src := values(s.rank.Rank, column).(type) {
 	case *dag.Column[int64]:
-		return widen(dst, *src, s.first)
+		return convert(dst, *src, s.first)
 	case *dag.Column[dag.Time]:
-		return widen(dst, *src, s.first)
+		return convert(dst, *src, s.first)
 	case *dag.Column[int32]:
-		return widen(dst, *src, s.first)
+		return convert(dst, *src, s.first)
 	case *dag.Narrow:
-		return e.widenNarrow(dst, src, s.first)
+		return copyNarrow(e, dst, src, s.first)
 	}
 	panic(fmt.Sprintf("column %d is not of integers", column))
 }
 
-func widen[T ~int32 | ~int64](dst []int64, src []T, first int) bool {
+// open returns a column without compression, valid until the next call.
+func (e *encoder) open(p *packedColumn) *packedColumn {
+	var open packedColumn
+	open, e.opened = p.open(e.opened)
+	return &open
+}
+
+// convert copies the values from the first on, which are in the range of the other type.
+func convert[D int32 | int64, S ~int32 | ~int64](dst []D, src []S, first int) bool {
 	if first >= len(src) {
 		return false
 	}
 	src = src[first:min(len(src), first+len(dst))]
 	for i, v := range src {
-		dst[i] = int64(v)
+		dst[i] = D(v)
 	}
 	clear(dst[len(src):])
 	return true
 }
 
-func (e *encoder) widenNarrow(dst []int64, src *dag.Narrow, first int) bool {
+func copyNarrow[T int32 | int64](e *encoder, dst []T, src *dag.Narrow, first int) bool {
 	if first >= src.Len() {
 		return false
 	}
-	e.narrow = slices.Grow(e.narrow[:0], len(dst))[:len(dst)]
-	src.Copy(e.narrow, first)
-	return widen(dst, e.narrow, 0)
+	if dst, is := any(dst).([]int32); is {
+		src.Copy(dst, first)
+		return true
+	}
+	e.lengths = slices.Grow(e.lengths[:0], len(dst))[:len(dst)]
+	src.Copy(e.lengths, first)
+	return convert(dst, e.lengths, 0)
 }
 
 // times encodes a column of measured times.
 func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk {
-	present := e.room(n)
+	present := room[int64](e, n)
 	def := &e.Def
 	for _, s := range rows {
 		src := *values(s.rank.Rank, column).(*dag.Times)
@@ -146,7 +171,7 @@ func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk 
 		def.AppendSame(0, min(s.last-s.first, s.last-len(src)))
 	}
 	nulls := n - len(present)
-	c := e.Integers(parquet.Int64, present, n, false)
+	c := e.Integers64(present, n, false)
 	c.Meta.Nulls = int64(nulls)
 	return c
 }
@@ -157,7 +182,7 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 	for i := range rows {
 		count += rows[i].listed(column)
 	}
-	all := e.room(count)
+	all := room[int32](e, count)
 	rep, def := &e.Rep, &e.Def
 	for _, s := range rows {
 		all = e.listsOf(all, column, s)
@@ -179,18 +204,19 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 		rep.AppendSame(0, none)
 		def.AppendSame(0, none)
 	}
+	drop(rows, column)
 	if rep.Len() > math.MaxInt32/8 { // the size of a page has 31 bits
 		return parquet.EncodedChunk{}, fmt.Errorf("%s: an op has too many dependencies for the store",
 			columns[column].name)
 	}
-	c := e.Integers(parquet.Int32, all, rep.Len(), false)
+	c := e.Integers32(all, rep.Len(), false)
 	c.Meta.Nulls = int64(rep.Len() - count)
 	return c, nil
 }
 
 // listsOf sets e.lengths to the lengths of the lists of a segment, without those behind the last that the rank has, and
 // appends their values to all.
-func (e *encoder) listsOf(all []int64, column int, s segment) []int64 {
+func (e *encoder) listsOf(all []int32, column int, s segment) []int32 {
 	e.lengths = e.lengths[:0]
 	if l := s.rank.list(column); l != nil {
 		n := max(min(s.last, l.lengths.n)-s.first, 0)
@@ -202,7 +228,7 @@ func (e *encoder) listsOf(all []int64, column int, s segment) []int64 {
 		}
 		at := len(all)
 		all = slices.Grow(all, count)[:at+count]
-		unpack(&l.values, all[at:], l.before(s.first))
+		unpack(e.open(&l.values), all[at:], l.before(s.first))
 		return all
 	}
 	lists := values(s.rank.Rank, column).(*dag.Edges)
@@ -216,10 +242,7 @@ func (e *encoder) listsOf(all []int64, column int, s segment) []int64 {
 		e.lengths = append(e.lengths, int32(end-start))
 		start = end
 	}
-	for _, off := range lists.Off[from:start] {
-		all = append(all, int64(off))
-	}
-	return all
+	return append(all, lists.Off[from:start]...)
 }
 
 // listed returns the number of values of the lists of a segment.

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/parquet"
 )
@@ -30,11 +32,16 @@ type packedColumn struct {
 	least  int64
 	unit   int64 // of the distances
 	width  uint8 // bytes per value: 0, 1, 2, 4 or 8
+	dense  bool  // data is compressed
 	data   []byte
 }
 
 // nanosecond is the unit of times that come from formats in nanoseconds.
 const nanosecond = int64(dag.Nanosecond)
+
+// leastDense is the number of ops from which the columns of a rank are compressed while they wait, if memory matters:
+// row groups of shorter ranks are small.
+const leastDense = usualGroupRows / fewRanks
 
 // leastPacked is the number of ops from which packing a rank saves memory.
 const leastPacked = 64
@@ -177,8 +184,8 @@ func (l *packedList) before(op int) (count int) {
 	return count
 }
 
-// unpack sets dst to the values of a column from the first on, zero behind the last. It returns false, without setting
-// any, if there are none.
+// unpack sets dst to the values of a column, which is not compressed, from the first on, zero behind the last. It
+// returns false, without setting any, if there are none.
 func unpack[T int32 | int64](p *packedColumn, dst []T, first int) bool {
 	if first >= p.n {
 		return false
@@ -210,8 +217,53 @@ func unpack[T int32 | int64](p *packedColumn, dst []T, first int) bool {
 	return true
 }
 
-// drop frees the memory of a packed column of a segment that is encoded, unless other row groups have a part of its
-// rank.
+// compress compresses the columns of a long rank, with the given scratch space, and returns that space. It takes a
+// tenth of the time of encoding them, and most columns become several times smaller.
+func (r *packedRank) compress(scratch []byte) []byte {
+	for i := range r.packed {
+		scratch = r.packed[i].compress(scratch)
+	}
+	for i := range r.lists {
+		scratch = r.lists[i].values.compress(scratch)
+	}
+	return scratch
+}
+
+// compress compresses the column if that makes it smaller.
+func (p *packedColumn) compress(scratch []byte) []byte {
+	most := s2.MaxEncodedLen(len(p.data))
+	if most < 0 {
+		return scratch // too large
+	}
+	scratch = slices.Grow(scratch[:0], most)[:most]
+	if dense := s2.Encode(scratch, p.data); len(dense) < len(p.data)-len(p.data)/8 {
+		p.data, p.dense = slices.Clone(dense), true
+	}
+	return scratch
+}
+
+// open returns the column without compression, in scratch space, which it returns too.
+func (p *packedColumn) open(scratch []byte) (packedColumn, []byte) {
+	if !p.dense {
+		return *p, scratch
+	}
+	raw, err := s2.Decode(scratch[:cap(scratch)], p.data)
+	if err != nil {
+		panic(err) // compress wrote it
+	}
+	open := *p
+	open.data, open.dense = raw, false
+	return open, raw
+}
+
+// drop frees the memory of a packed column of segments whose values have been copied.
+func drop(rows []segment, column int) {
+	for i := range rows {
+		rows[i].drop(column)
+	}
+}
+
+// drop frees the memory of a packed column of a segment, unless other row groups have a part of its rank.
 func (s *segment) drop(column int) {
 	if s.first > 0 || s.last < s.rank.Len() {
 		return

@@ -92,6 +92,37 @@ func TestFrugal(t *testing.T) {
 	}
 }
 
+// TestFrugalDenseRanks checks ranks that are compressed while they wait, with values that can and that cannot be.
+func TestFrugalDenseRanks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	b := dag.NewBuilder(5)
+	for rank := range 5 {
+		r := b.Rank(rank)
+		for i := range leastDense + rng.IntN(1000) {
+			op := dag.Op{Kind: dag.Calc, Duration: dag.Time(rng.Uint64() >> 1)}
+			if i%3 > 0 {
+				op = dag.Op{Kind: dag.Kind(i % 3), Bytes: rng.Int64N(1 << (1 + 9*rank)), Peer: int32(i % 5), Tag: int64(i / 7),
+					Stream: int32(i % 2)}
+			}
+			r.Add(op)
+			if i > 0 {
+				r.Requires(i, i-1-rng.IntN(min(i, 300)))
+			}
+		}
+	}
+	trace := b.Trace()
+	dense := pack(trace.Ranks[1])
+	dense.compress(nil)
+	if p := dense.find(fieldColumn + int(dag.FieldTag)); !p.dense {
+		t.Error("regular tags are not compressed")
+	}
+	var file bytes.Buffer
+	err := writeSource(&file, &renewed{dag.FromTrace(trace)}, true)
+	if want := encode(t, trace); err != nil || !bytes.Equal(file.Bytes(), want) {
+		t.Errorf("%d bytes, error %v, expected %d bytes", file.Len(), err, len(want))
+	}
+}
+
 // TestFrugalLongRank checks lists of a packed rank that several row groups share.
 func TestFrugalLongRank(t *testing.T) {
 	b := dag.NewBuilder(2)

@@ -25,14 +25,18 @@ type delivery struct {
 	err   error
 }
 
-// readAhead yields the ranks of a source in order, after the checks of Write, and reads up to the given number of ops
-// ahead, or one batch. It ends with an error if the source differs from its header.
-func readAhead(s dag.Source, h *dag.Header, ahead int64) iter.Seq2[packedRank, error] {
+// readAhead yields the ranks of a source in order, after the checks of Write, and reads up to maxAhead ops ahead, or
+// frugalAhead if frugal is set, or one batch. It ends with an error if the source differs from its header.
+func readAhead(s dag.Source, h *dag.Header, frugal bool) iter.Seq2[packedRank, error] {
+	ahead := int64(maxAhead)
+	if frugal {
+		ahead = frugalAhead
+	}
 	reader := func() func(dag.Batch) delivery {
 		read := s.NewReader(dag.All)
 		return func(b dag.Batch) (d delivery) {
 			d.err = guard(func() (err error) {
-				d.ranks, err = readBatch(read, b, h)
+				d.ranks, err = readBatch(read, b, h, frugal)
 				return err
 			})
 			return d
@@ -66,12 +70,14 @@ func readAhead(s dag.Source, h *dag.Header, ahead int64) iter.Seq2[packedRank, e
 	}
 }
 
-// readBatch reads a batch into memory of its own, unless the columns stay valid anyway.
-func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]packedRank, error) {
+// readBatch reads a batch into memory of its own, unless the columns stay valid anyway. If frugal is set, it compresses
+// long ranks.
+func readBatch(read dag.Reader, b dag.Batch, h *dag.Header, frugal bool) ([]packedRank, error) {
 	ranks, err := read(b)
 	if err != nil {
 		return nil, err
 	}
+	var scratch []byte
 	copies := make([]packedRank, len(ranks))
 	for i, r := range ranks {
 		if r.Len() == 0 {
@@ -83,6 +89,9 @@ func readBatch(read dag.Reader, b dag.Batch, h *dag.Header) ([]packedRank, error
 		}
 		if copies[i].Rank = r; !h.Stable {
 			copies[i] = pack(r)
+		}
+		if frugal && leastDense <= r.Len() && r.Len() <= maxGroupRows { // longer ones are opened for each row group
+			scratch = copies[i].compress(scratch)
 		}
 	}
 	return copies, nil

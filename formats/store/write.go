@@ -56,11 +56,7 @@ func writeSource(w io.Writer, s dag.Source, frugal bool) error {
 	if err != nil {
 		return err
 	}
-	ahead := int64(maxAhead)
-	if frugal {
-		ahead = frugalAhead
-	}
-	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h, ahead)), frugal)
+	return writeGroups(w, keys, divide(h.Ops, h.Ranks, readAhead(s, h, frugal)), frugal)
 }
 
 // writeGroups writes the trace that is divided into groups.
@@ -216,9 +212,6 @@ func encodeTask(e *encoder, t task) task {
 		return t
 	}
 	t.chunk, t.err = e.encode(t.column, t.rows, t.n)
-	for i := range t.rows {
-		t.rows[i].drop(t.column)
-	}
 	if t.column == numColumns-1 {
 		e.release()
 	}

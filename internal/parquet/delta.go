@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // DELTA_BINARY_PACKED (Encodings.md, "Delta Encoding") suits values that grow steadily, such as consecutive message
@@ -17,17 +18,20 @@ const (
 )
 
 // appendDelta appends the values, at least one.
-func appendDelta(dst []byte, values []int64, typ Type) []byte {
+func appendDelta[T integer](dst []byte, values []T, typ Type) []byte {
+	start := len(dst)
 	dst = binary.AppendUvarint(dst, deltaBlock)
 	dst = binary.AppendUvarint(dst, deltaMiniblocks)
 	dst = binary.AppendUvarint(dst, uint64(len(values)))
-	dst = binary.AppendVarint(dst, values[0])
-	previous := values[0]
+	previous := int64(values[0])
+	dst = binary.AppendVarint(dst, previous)
 	var deltas [deltaBlock]int64
 	for rest := values[1:]; len(rest) > 0; {
 		n := min(len(rest), deltaBlock)
+		dst = growDelta(dst, start, len(values)-len(rest), len(rest))
 		smallest := int64(0)
-		for i, v := range rest[:n] {
+		for i, value := range rest[:n] {
+			v := int64(value)
 			d := v - previous
 			if typ == Int32 {
 				d = int64(int32(d)) // readers add modulo 2^32
@@ -59,6 +63,23 @@ func appendDelta(dst []byte, values []int64, typ Type) []byte {
 		}
 	}
 	return dst
+}
+
+// growDelta makes room in dst for one block. If that needs other memory, it is as much as all blocks need if each of
+// the rest of the values takes as many bytes as those done, which have the bytes from start on, and a 16th.
+func growDelta(dst []byte, start, done, rest int) []byte {
+	const (
+		largest = binary.MaxVarintLen64 + deltaMiniblocks + 8*deltaBlock
+		few     = 64 * deltaBlock // values that show little about the rest
+	)
+	if cap(dst)-len(dst) >= largest {
+		return dst
+	}
+	more := 8 * int64(min(rest, few))
+	if done >= few {
+		more = int64(len(dst)-start) * int64(rest) / int64(done)
+	}
+	return slices.Grow(dst, int(more+more/16)+largest)
 }
 
 // appendPacked appends the low width bits of each value; the number of values is a multiple of eight.

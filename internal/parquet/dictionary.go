@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // MaxDictionary is the maximum number of values of a dictionary that this package writes: an index takes two bytes.
@@ -24,9 +25,12 @@ type dictionarySlot struct {
 
 const dictionarySlots = 1 << 10 // initial number of slots
 
+// integer is the type of a value of a column.
+type integer interface{ int32 | int64 }
+
 // number sets numbers[i] to the number of values[i], in the order of first appearance. It returns false if there are
 // more than MaxDictionary distinct values.
-func (d *dictionary) number(values []int64, numbers []uint16) bool {
+func number[T integer](d *dictionary, values []T, numbers []uint16) bool {
 	d.values = d.values[:0]
 	if cap(d.slots) < dictionarySlots {
 		d.slots = make([]dictionarySlot, dictionarySlots)
@@ -35,7 +39,8 @@ func (d *dictionary) number(values []int64, numbers []uint16) bool {
 	clear(d.slots)
 	d.shift = 64 - 10
 	last := uint32(0) // number of the previous value, which is the likeliest
-	for i, v := range values {
+	for i, value := range values {
+		v := int64(value)
 		if last > 0 && d.values[last-1] == v {
 			numbers[i] = uint16(last - 1)
 			continue
@@ -120,8 +125,16 @@ func (d *dictionary) spread(numbers []uint16) {
 	}
 }
 
+// bytesOf returns the memory of values if that is their PLAIN encoding in the width of T; otherwise nil.
+func bytesOf[T integer](values []T) []byte {
+	if one := []uint16{1}; *(*byte)(unsafe.Pointer(&one[0])) == 0 {
+		return nil // the processor stores the highest byte first
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), int(unsafe.Sizeof(T(0)))*len(values))
+}
+
 // appendInts appends values in PLAIN encoding.
-func appendInts(dst []byte, values []int64, typ Type) []byte {
+func appendInts[T integer](dst []byte, values []T, typ Type) []byte {
 	if typ == Int32 {
 		dst = slices.Grow(dst, 4*len(values))
 		for _, v := range values {

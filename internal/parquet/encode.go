@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"runtime"
 	"slices"
+	"unsafe"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -30,6 +32,7 @@ type Encoder struct {
 	body         []byte // content of the dictionary page
 	packed       []byte
 	repacked     []byte
+	best         []byte // page.fast
 	texts        textChunk
 }
 
@@ -45,8 +48,8 @@ func NewEncoder() *Encoder {
 // level: a larger one takes memory, but changes no output.
 type compressor struct {
 	level        zstd.EncoderLevel
-	window, most int // bytes
-	encoder      *zstd.Encoder
+	window, most int           // bytes
+	encoder      *zstd.Encoder // nil: none since release
 }
 
 // firstWindow is the window of a new compressor in bytes.
@@ -77,20 +80,27 @@ func (c *compressor) reserve(size int) {
 	for c.window < min(size, c.most) {
 		c.window *= 2
 	}
-	c.create()
+	c.encoder = nil
 }
 
-// release frees the window if it is large.
+// release frees the window if it is large, and tables with it.
 func (c *compressor) release() {
 	if c.window > keptBuffer {
-		c.window = firstWindow
-		c.create()
+		c.free()
 	}
+}
+
+// free frees window and tables.
+func (c *compressor) free() {
+	c.window, c.encoder = firstWindow, nil
 }
 
 // encode appends the compressed page to dst.
 func (c *compressor) encode(page, dst []byte) []byte {
 	c.reserve(len(page))
+	if c.encoder == nil {
+		c.create()
+	}
 	return c.encoder.EncodeAll(page, dst)
 }
 
@@ -114,7 +124,7 @@ func (e *Encoder) release(buffers ...*[]byte) {
 
 // Release frees large buffers and windows between chunks.
 func (e *Encoder) Release() {
-	e.release(&e.page, &e.other, &e.body, &e.packed, &e.repacked)
+	e.release(&e.page, &e.other, &e.body, &e.packed, &e.repacked, &e.best)
 	if cap(e.numbers) > keptBuffer/2 {
 		e.numbers = nil
 	}
@@ -139,7 +149,7 @@ func (e *Encoder) Zeros(typ Type, n int) EncodedChunk {
 	c := e.begin(typ, n)
 	e.dictionaryPage(&c, appendInts(e.body[:0], []int64{0}, typ), 1)
 	e.page = appendRun(append(e.page[:0], 0), 0, 0, n)
-	e.dataPage(&c, encRLEDictionary)
+	e.dataPage(&c, page{enc: encRLEDictionary, data: e.page})
 	c.Meta.Min, c.Meta.Max = bounds(typ, 0, 0)
 	return c
 }
@@ -147,20 +157,37 @@ func (e *Encoder) Zeros(typ Type, n int) EncodedChunk {
 // Integers encodes the integers of the entries that are present according to Rep and Def. If inRuns is set, it writes
 // dictionary indices as runs of equal indices, which suits columns that rarely change.
 func (e *Encoder) Integers(typ Type, values []int64, entries int, inRuns bool) EncodedChunk {
+	return encodeIntegers(e, typ, values, entries, inRuns)
+}
+
+// Integers64 is Integers for the type [Int64].
+func (e *Encoder) Integers64(values []int64, entries int, inRuns bool) EncodedChunk {
+	return encodeIntegers(e, Int64, values, entries, inRuns)
+}
+
+// Integers32 is Integers for the type [Int32].
+func (e *Encoder) Integers32(values []int32, entries int, inRuns bool) EncodedChunk {
+	return encodeIntegers(e, Int32, values, entries, inRuns)
+}
+
+func encodeIntegers[T integer](e *Encoder, typ Type, values []T, entries int, inRuns bool) EncodedChunk {
 	c := e.begin(typ, entries)
-	e.page = e.appendLevels(e.page[:0])
 	if len(values) == 0 {
-		e.dataPage(&c, encPlain)
+		e.page = e.appendLevels(e.page[:0])
+		e.dataPage(&c, page{enc: encPlain, data: e.page})
 		return c
 	}
-	if !e.dictionary.number(values, e.Indices(len(values))) {
-		c.Meta.Min, c.Meta.Max = bounds(typ, slices.Min(values), slices.Max(values))
-		e.page = appendInts(e.page, values, typ)
-		e.dataPage(&c, e.smallest(encPlain, values, typ, 0))
+	if !number(&e.dictionary, values, e.Indices(len(values))) {
+		c.Meta.Min, c.Meta.Max = bounds(typ, int64(slices.Min(values)), int64(slices.Max(values)))
+		if e.Frugal {
+			e.dictionary, e.numbers = dictionary{}, nil
+		}
+		e.dataPage(&c, smallest(e, plain(e, &e.page, values, typ), values, typ, 0))
 		return c
 	}
 	distinct := len(e.dictionary.values)
 	c.Meta.Min, c.Meta.Max = bounds(typ, slices.Min(e.dictionary.values), slices.Max(e.dictionary.values))
+	e.page = e.appendLevels(e.page[:0])
 	switch {
 	case distinct == 1:
 		e.page = appendRun(append(e.page, 0), 0, 0, len(values))
@@ -171,18 +198,40 @@ func (e *Encoder) Integers(typ Type, values []int64, entries int, inRuns bool) E
 	default:
 		e.dictionary.spread(e.numbers)
 		e.page = appendNumbers(e.page, e.numbers, distinct)
+		entries := len(e.dictionary.values)
 		e.body = appendInts(e.body[:0], e.dictionary.values, typ)
-		e.packed = e.fast.encode(e.body, e.packed[:0])
-		enc := e.smallest(encRLEDictionary, values, typ, len(e.packed))
-		if enc == encRLEDictionary {
-			e.dictionaryPage(&c, e.body, len(e.dictionary.values))
+		if e.Frugal {
+			e.dictionary, e.numbers = dictionary{}, nil
 		}
-		e.dataPage(&c, enc)
+		e.packed = e.fast.encode(e.body, e.packed[:0])
+		best := smallest(e, page{enc: encRLEDictionary, data: e.page}, values, typ, len(e.packed))
+		if best.enc == encRLEDictionary {
+			e.dictionaryPage(&c, e.body, entries)
+		}
+		e.dataPage(&c, best)
 		return c
 	}
 	e.dictionaryPage(&c, appendInts(e.body[:0], e.dictionary.values, typ), distinct)
-	e.dataPage(&c, encRLEDictionary)
+	e.dataPage(&c, page{enc: encRLEDictionary, data: e.page})
 	return c
+}
+
+// page is a data page.
+type page struct {
+	enc  encoding
+	data []byte
+	fast []byte // compressed at the fast level; nil: not yet
+}
+
+// plain returns the values in PLAIN encoding, in the buffer or, if possible, as the memory of the values.
+func plain[T integer](e *Encoder, buffer *[]byte, values []T, typ Type) page {
+	if typ.Width() == int(unsafe.Sizeof(T(0))) && e.Rep.n == 0 && e.Def.n == 0 {
+		if b := bytesOf(values); b != nil {
+			return page{enc: encPlain, data: b}
+		}
+	}
+	*buffer = appendInts(e.appendLevels((*buffer)[:0]), values, typ)
+	return page{enc: encPlain, data: *buffer}
 }
 
 // Doubles encodes the numbers of the entries that are present according to Def.
@@ -192,7 +241,7 @@ func (e *Encoder) Doubles(values []float64, entries int) EncodedChunk {
 	for _, v := range values {
 		e.page = binary.LittleEndian.AppendUint64(e.page, math.Float64bits(v))
 	}
-	e.dataPage(&c, encPlain)
+	e.dataPage(&c, page{enc: encPlain, data: e.page})
 	return c
 }
 
@@ -206,36 +255,46 @@ func (e *Encoder) Booleans(values []int64, entries int) EncodedChunk {
 		}
 		e.page[len(e.page)-1] |= byte(v&1) << (i % 8)
 	}
-	e.dataPage(&c, encPlain)
+	e.dataPage(&c, page{enc: encPlain, data: e.page})
 	return c
 }
 
-// smallest compares the page in e.page, which has the given encoding and costs extra bytes elsewhere, with other
-// encodings of it. It leaves the smallest page in e.page and returns its encoding.
-func (e *Encoder) smallest(enc encoding, values []int64, typ Type, extra int) encoding {
-	e.packed = e.fast.encode(e.page, e.packed[:0])
-	size := len(e.packed) + extra
+// smallest compares a page, which costs extra bytes elsewhere and is not in e.other, with other encodings of it, and
+// returns the smallest one. It is valid until the next use of the encoder or the values.
+func smallest[T integer](e *Encoder, p page, values []T, typ Type, extra int) page {
+	large := e.Frugal && int(unsafe.Sizeof(T(0)))*len(values) > keptBuffer
+	if large {
+		e.better.free() // compress creates it again
+	}
+	e.best = e.fast.encode(p.data, e.best[:0])
+	p.fast = e.best
 	for _, try := range []encoding{encDeltaBinary, encPlain} {
-		if try == enc {
+		if try == p.enc {
 			continue
 		}
-		e.other = e.appendLevels(e.other[:0])
+		var other page
 		if try == encPlain {
-			e.other = appendInts(e.other, values, typ)
+			other = plain(e, &e.other, values, typ)
 		} else {
-			e.other = appendDelta(e.other, values, typ)
+			e.other = appendDelta(e.appendLevels(e.other[:0]), values, typ)
+			other = page{enc: try, data: e.other}
 		}
-		e.packed = e.fast.encode(e.other, e.packed[:0])
-		if len(e.packed) < size {
-			enc, size = try, len(e.packed)
-			e.page, e.other = e.other, e.page
+		e.packed = e.fast.encode(other.data, e.packed[:0])
+		if len(e.packed) < len(p.fast)+extra {
+			p, extra = other, 0
+			e.page, e.other = e.other, e.page // the next candidate is another buffer
+			e.best, e.packed = e.packed, e.best
+			p.fast = e.best
 		}
 	}
 	if e.Frugal {
 		e.fast.release()
 		e.release(&e.other)
 	}
-	return enc
+	if large {
+		runtime.GC() // the better compressor takes as much as the candidates
+	}
+	return p
 }
 
 // appendLevels appends the repetition and definition levels, if the column has them.
@@ -269,7 +328,7 @@ func (e *Encoder) Strings(distinct []string, numbers []uint16, entries int) Enco
 	}
 	c := e.begin(ByteArray, entries)
 	e.dictionaryPage(&c, body, len(distinct))
-	e.dataPage(&c, encRLEDictionary)
+	e.dataPage(&c, page{enc: encRLEDictionary, data: e.page})
 	return c
 }
 
@@ -328,7 +387,7 @@ func (e *Encoder) AppendText(s string) {
 func (e *Encoder) endTextPage() {
 	e.texts.ones += e.Def.Ones
 	e.page = append(e.Def.appendLevels(e.page[:0]), e.body...)
-	e.dataPageOf(&e.texts.chunk, encPlain, e.Def.n)
+	e.dataPageOf(&e.texts.chunk, page{enc: encPlain, data: e.page}, e.Def.n)
 	e.body = e.body[:0]
 	e.Def.Reset()
 }
@@ -351,7 +410,7 @@ func (e *Encoder) begin(typ Type, n int) EncodedChunk {
 // dictionaryPage appends a dictionary page of n values in PLAIN encoding.
 func (e *Encoder) dictionaryPage(c *EncodedChunk, body []byte, n int) {
 	e.body = body
-	e.appendPage(c, body, pageDictionary, func(w *thriftWriter) {
+	e.appendPage(c, page{data: body}, pageDictionary, func(w *thriftWriter) {
 		w.begin(7)
 		w.int32(1, int32(n))
 		w.int32(2, int32(encPlain))
@@ -361,56 +420,59 @@ func (e *Encoder) dictionaryPage(c *EncodedChunk, body []byte, n int) {
 	c.Meta.encodings = append(c.Meta.encodings, encPlain)
 }
 
-// dataPage appends e.page as a data page with all entries of the chunk.
-func (e *Encoder) dataPage(c *EncodedChunk, enc encoding) {
-	e.dataPageOf(c, enc, int(c.Meta.Values))
+// dataPage appends a data page with all entries of the chunk.
+func (e *Encoder) dataPage(c *EncodedChunk, p page) {
+	e.dataPageOf(c, p, int(c.Meta.Values))
 }
 
-// dataPageOf appends e.page as a data page with n entries.
-func (e *Encoder) dataPageOf(c *EncodedChunk, enc encoding, n int) {
-	e.appendPage(c, e.page, pageData, func(w *thriftWriter) {
+// dataPageOf appends a data page with n entries.
+func (e *Encoder) dataPageOf(c *EncodedChunk, p page, n int) {
+	e.appendPage(c, p, pageData, func(w *thriftWriter) {
 		w.begin(5)
 		w.int32(1, int32(n))
-		w.int32(2, int32(enc))
+		w.int32(2, int32(p.enc))
 		w.int32(3, int32(encRLE))
 		w.int32(4, int32(encRLE))
 		w.end()
 	})
-	if !slices.Contains(c.Meta.encodings, enc) {
-		c.Meta.encodings = append(c.Meta.encodings, enc)
+	if !slices.Contains(c.Meta.encodings, p.enc) {
+		c.Meta.encodings = append(c.Meta.encodings, p.enc)
 	}
 }
 
-func (e *Encoder) appendPage(c *EncodedChunk, page []byte, typ pageType, header func(w *thriftWriter)) {
-	compressed := e.compress(page)
+func (e *Encoder) appendPage(c *EncodedChunk, p page, typ pageType, header func(w *thriftWriter)) {
+	compressed := e.compress(p)
 	w := thriftWriter{buf: c.Data}
 	w.int32(1, int32(typ))
-	w.int32(2, int32(len(page)))
+	w.int32(2, int32(len(p.data)))
 	w.int32(3, int32(len(compressed)))
 	w.int32(4, int32(crc32.ChecksumIEEE(compressed)))
 	header(&w)
 	w.end()
-	c.Meta.Size += int64(len(w.buf) - len(c.Data) + len(page))
+	c.Meta.Size += int64(len(w.buf) - len(c.Data) + len(p.data))
 	c.Data = append(w.buf, compressed...)
 	c.Meta.CompressedSize = int64(len(c.Data))
 }
 
 // compress compresses a page. Data with little repetition becomes smaller at the fast level, which ignores accidental
 // matches.
-func (e *Encoder) compress(page []byte) []byte {
-	e.packed = e.better.encode(page, e.packed[:0])
+func (e *Encoder) compress(p page) []byte {
+	e.packed = e.better.encode(p.data, slices.Grow(e.packed[:0], len(p.fast)+len(p.fast)/16))
 	if e.Frugal {
 		e.better.release()
 	}
-	if len(e.packed) < len(page)/32 {
+	if len(e.packed) < len(p.data)/32 {
 		return e.packed
 	}
-	e.repacked = e.fast.encode(page, e.repacked[:0])
-	if e.Frugal {
-		e.fast.release()
+	if p.fast == nil {
+		e.repacked = e.fast.encode(p.data, e.repacked[:0])
+		p.fast = e.repacked
+		if e.Frugal {
+			e.fast.release()
+		}
 	}
-	if len(e.repacked) < len(e.packed) {
-		return e.repacked
+	if len(p.fast) < len(e.packed) {
+		return p.fast
 	}
 	return e.packed
 }
