@@ -205,6 +205,18 @@ func allgatherGatherthenbcast(p *Participant, s *Schedule) {
 	p.phase(dag.Bcast, 0, p.offset(p.Members), s)
 }
 
+// allgatherChosengatherthenbcast gathers all blocks at member 0, then broadcasts them, both by the algorithms that the
+// choice selects.
+//
+// A. Faraj, X. Yuan: Automatic generation and tuning of MPI collective communication routines. International
+// Conference on Supercomputing, 2005 (gather and broadcast).
+func allgatherChosengatherthenbcast(p *Participant, s *Schedule) {
+	part, all := *p, p.blocks(0, p.Members).bytes
+	part.Kind, part.Root = dag.Gather, 0
+	p.choose(dag.Gather, all, &part, s)
+	p.phase(dag.Bcast, 0, all, s)
+}
+
 // allgatherRecdoublingspread is allgatherRecdoubling for any n: members without a partner get the data of a round from
 // those of their group that have one, down a binomial tree.
 //
@@ -213,18 +225,17 @@ func allgatherRecdoublingspread(p *Participant, s *Schedule) {
 	spreadBlocks(p, newExchange(s, noStep))
 }
 
-// spreadBlocks appends allgatherRecdoublingspread to an exchange. Members are counted from the root, if there is one.
+// spreadBlocks appends allgatherRecdoublingspread to an exchange.
 func spreadBlocks(p *Participant, x exchange) {
-	n, me, s := p.Members, p.relative(), x.schedule
+	n, s := p.Members, x.schedule
 	for bit := 1; bit < n; bit *= 2 {
-		partner, mine, theirs := me^bit, me&^(bit-1), (me^bit)&^(bit-1)
+		partner, mine, theirs := p.Me^bit, p.Me&^(bit-1), (p.Me^bit)&^(bit-1)
 		if theirs >= n {
 			continue
 		}
-		got := p.blocks(p.absolute(theirs), min(bit, n-theirs))
+		got := p.blocks(theirs, min(bit, n-theirs))
 		if partner < n {
-			to := p.absolute(partner)
-			x.round(to, p.blocks(p.absolute(mine), min(bit, n-mine)), to, got)
+			x.round(partner, p.blocks(mine, min(bit, n-mine)), partner, got)
 		}
 		if theirs+bit > n {
 			p.spread(n-theirs, bit, func(to int) {
@@ -237,16 +248,15 @@ func spreadBlocks(p *Participant, x exchange) {
 }
 
 // spread calls send or recv for the messages of the member in a binomial tree, in which the first have members of its
-// group of bit members, a power of two, send to the others. Members are counted from the root, if there is one.
+// group of bit members, a power of two, send to the others.
 func (p *Participant) spread(have, bit int, send, recv func(partner int)) {
-	me := p.relative()
 	for half := bit / 2; half > 0; half /= 2 {
-		partner, limit := me^half, me&^(2*half-1)+have
+		partner, limit := p.Me^half, p.Me&^(2*half-1)+have
 		switch {
-		case me < limit && partner >= limit:
-			send(p.absolute(partner))
-		case me >= limit && partner < limit:
-			recv(p.absolute(partner))
+		case p.Me < limit && partner >= limit:
+			send(partner)
+		case p.Me >= limit && partner < limit:
+			recv(partner)
 		}
 	}
 }

@@ -142,6 +142,27 @@ func allreduceReducethenbcast(p *Participant, s *Schedule) {
 	p.phase(dag.Bcast, 0, p.Bytes, s)
 }
 
+// allreduceHalvingthenallgather is a reduce-scatter by recursive halving, one part per member, then an allgather of the
+// parts by the algorithm that the choice selects. If n is not a power of two, it is allreduceRabenseifner.
+//
+// SimGrid 3.32, src/smpi/colls/allreduce/allreduce-rab1.cpp.
+func allreduceHalvingthenallgather(p *Participant, s *Schedule) {
+	n := p.Members
+	if n&(n-1) != 0 {
+		allreduceRabenseifner(p, s)
+		return
+	}
+	x := newExchange(s, noStep)
+	parts := func(first, last int) span { return p.parts(n, first, last) }
+	fold(n, 0).halve(&x, p.Me, parts, func(v int) int { return v })
+	part := *p
+	part.Kind, part.starts = dag.Allgather, []int64{p.base}
+	for i := range n {
+		part.starts = append(part.starts, p.base+partStart(p.Bytes, n, i+1))
+	}
+	p.choose(dag.Allgather, p.Bytes, &part, s)
+}
+
 // allreduceDoublebinarytree reduces each half of the vector up its tree of doubleTree, and broadcasts a segment down as
 // soon as it is reduced.
 //

@@ -151,15 +151,31 @@ func bcastScatterrecdoubling(p *Participant, s *Schedule) {
 	doubleBlocks(&blocks, newExchange(s, s.last()))
 }
 
-// bcastScatterrecdoublingspread is bcastScatterallgather with allgatherRecdoublingspread, whose members are counted from
-// the root, in place of the ring.
+// bcastScatterallgatherup is bcastScatterallgather with blocks rounded up, counted from the root: the last ones may be
+// shorter.
+//
+// MPICH, src/mpi/coll/bcast/bcast_intra_scatter_ring_allgather.c.
+func bcastScatterallgatherup(p *Participant, s *Schedule) {
+	scatterUp(p, s, ringBlocks)
+}
+
+// bcastScatterrecdoublingspread is bcastScatterallgatherup with allgatherRecdoublingspread in place of the ring.
 //
 // MPICH, src/mpi/coll/bcast/bcast_intra_scatter_recursive_doubling_allgather.c.
 func bcastScatterrecdoublingspread(p *Participant, s *Schedule) {
+	scatterUp(p, s, spreadBlocks)
+}
+
+// scatterUp appends bcastScatterallgatherup with another allgather.
+func scatterUp(p *Participant, s *Schedule, gather func(p *Participant, x exchange)) {
+	n := int64(p.Members)
 	blocks := *p
-	blocks.Kind = dag.Scatter
-	scatterBinomial(&blocks, s)
-	spreadBlocks(&blocks, newExchange(s, s.last()))
+	blocks.Kind, blocks.Me, blocks.Root = dag.Scatter, p.relative(), 0
+	blocks.blockSize = p.Bytes/n + min(p.Bytes%n, 1)
+	s.stage(func(position int32) int32 { return int32(p.absolute(int(position))) }, func() {
+		scatterBinomial(&blocks, s)
+		gather(&blocks, newExchange(s, s.last()))
+	})
 }
 
 // bcastDoublebinarytree broadcasts each half of the vector down its tree of doubleTree.

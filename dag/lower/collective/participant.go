@@ -19,9 +19,10 @@ type Participant struct {
 	sends, recvs []int64
 	origin       func(i, j int) int64 // first byte of a share, in tests; nil: unknown
 
-	base   int64    // first byte of the data of a phase of a composed collective, for a vector
-	starts []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
-	nodes  *nodeMap // nodes of the members; nil: each member has a node of its own
+	base      int64    // first byte of the data of a phase of a composed collective, for a vector
+	blockSize int64    // size of the blocks of a whole, the last ones excepted; 0: as equal as possible
+	starts    []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
+	nodes     *nodeMap // nodes of the members; nil: each member has a node of its own
 
 	choice *Choice // selects the algorithms of the phases of a composed collective; nil: the table "default"
 
@@ -70,6 +71,8 @@ func (p *Participant) offset(i int) int64 {
 	switch {
 	case p.starts != nil:
 		return p.starts[i]
+	case p.blockSize > 0:
+		return p.base + min(int64(i)*p.blockSize, p.Bytes)
 	case p.splitsTotal():
 		return p.base + partStart(p.Bytes, p.Members, i)
 	}
@@ -159,8 +162,13 @@ func (p *Participant) elements(n int) func(first, last int) span {
 func (p *Participant) phase(kind dag.Subkind, root int, bytes int64, s *Schedule) {
 	part := *p
 	part.Kind, part.Bytes, part.Root, part.starts = kind, bytes, root, nil
-	chosen := p.choice.find(kind, traits{size: bytes, members: p.Members})
-	s.stage(samePosition, func() { s.err = chosen.plan(&part, s) })
+	p.choose(kind, bytes, &part, s)
+}
+
+// choose appends the part of a participant by the algorithm that the choice selects for the size, as a stage.
+func (p *Participant) choose(kind dag.Subkind, size int64, part *Participant, s *Schedule) {
+	chosen := p.choice.find(kind, traits{size: size, members: p.Members})
+	s.stage(samePosition, func() { s.err = chosen.plan(part, s) })
 }
 
 func samePosition(position int32) int32 { return position }

@@ -27,6 +27,7 @@ var tables = [...]*table{
 		name: "smpi-mvapich2", text: smpiMVAPICH2, direct: true,
 		idle: []dag.Subkind{dag.Bcast, dag.Reduce, dag.Allreduce},
 	},
+	{name: "smpi-impi", text: smpiIMPI, direct: true, idle: []dag.Subkind{dag.Reduce}},
 }
 
 func init() {
