@@ -2,7 +2,7 @@ package dag
 
 import (
 	"math"
-	"slices"
+	"unsafe"
 )
 
 // Column is one field of every op of a rank. Ops beyond its end have the value zero, so a field that a format does
@@ -176,9 +176,15 @@ func (c *Narrow) Equal(d *Narrow) bool {
 	return equal(c.small, d.small) && equal(c.wide, d.wide)
 }
 
-// equal is slices.Equal, but takes constant time for slices in the same memory.
-func equal[T comparable](a, b []T) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+// equal is slices.Equal for integers. It compares their bytes, since the runtime does that many times faster than a
+// loop, and takes constant time for slices in the same memory.
+func equal[T ~int8 | ~uint8 | ~int32 | ~uint32 | ~int64](a, b []T) bool {
+	return len(a) == len(b) && bytesOf(a) == bytesOf(b)
+}
+
+// bytesOf returns the memory of a slice as a string, which is valid until the slice changes.
+func bytesOf[T any](s []T) string {
+	return unsafe.String((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
 // Text is an optional column of strings; an op without a string has "". It takes four bytes per op up to the last op

@@ -30,6 +30,10 @@ type CompileOptions struct {
 	// errors.
 	HighLevel bool
 
+	// Fold permits that the program is folded; see [Folded]. Then the replay loop calls [Program.Folded] first, and
+	// [Program.Unfold] if it needs all ops in Program.Ops.
+	Fold bool
+
 	// Windows says that the replay loop supports programs whose ops are not all in memory; see [Program.Windowed].
 	Windows bool
 	// OpBytes is the memory in bytes that the replay of an op takes if all ops are in memory, with a share of all else.
@@ -95,7 +99,11 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 			}
 		}()
 	} else {
-		p.Ops, p.dependents = cpu.InHugePages(make([]Op, numOps)), make([][]uint16, ranks)
+		p.Ops, p.dependents = make([]Op, numOps), make([][]uint16, ranks)
+	}
+	folding := o.newFolding(p, numOps)
+	if folding == nil { // otherwise few ops are used; see folding.halt
+		cpu.InHugePages(p.Ops)
 	}
 	if o.DenseStreams {
 		p.streams = make([][]int32, ranks)
@@ -118,6 +126,9 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		if p.windows != nil {
 			c.chunks = p.windows.file.newWriter()
 		}
+		if folding != nil {
+			c.folder = &folder{folding: folding, c: c}
+		}
 		mutex.Lock()
 		defer mutex.Unlock()
 		compilers = append(compilers, c)
@@ -134,6 +145,9 @@ func Compile(t dag.Source, o CompileOptions) (*Program, error) {
 		return nil, err
 	}
 	p.Start[ranks] = uint32(numOps)
+	if folding != nil {
+		folding.end(p)
+	}
 	for _, c := range compilers {
 		p.add(&c.totals)
 		for rank, sum := range c.lengths {
@@ -233,6 +247,18 @@ type totals struct {
 	released  uint64 // the latest release time in picoseconds
 }
 
+// add adds the totals of other ops.
+func (t *totals) add(other *totals) {
+	t.special, t.starts = t.special || other.special, t.starts || other.starts
+	t.releases, t.emptySend = t.releases || other.releases, t.emptySend || other.emptySend
+	t.rounded += other.rounded
+	t.sends += other.sends
+	t.streams, t.nics = max(t.streams, other.streams), max(t.nics, other.nics)
+	t.sendBytes, t.calcs = addUp(t.sendBytes, other.sendBytes), addUp(t.calcs, other.calcs)
+	t.longest, t.largest = max(t.longest, other.longest), max(t.largest, other.largest)
+	t.released = max(t.released, other.released)
+}
+
 // add adds the totals of one goroutine's ranks to the program.
 func (p *Program) add(t *totals) {
 	p.Plain = p.Plain && !t.special
@@ -265,6 +291,7 @@ type rankCompiler struct {
 	makeStarts *sync.Once // allocates p.starts
 	totals     totals
 	lengths    []uint64 // by receiver: see Program.lengths
+	folder     *folder  // nil: ranks do not share ops
 	tags       tagCache
 	comms      int
 	cursor     cursor
@@ -333,7 +360,7 @@ func (c *batchCompiler) compile(ranks []*dag.Rank, b dag.Batch, at, end int64) e
 				continue
 			}
 			w.ops = c.p.Ops[first : first+int64(ranks[i].Len())]
-			if err := w.compile(); err != nil {
+			if err := w.compileFolded(); err != nil {
 				return err
 			}
 			if len(w.words) >= mostStoredLater {

@@ -77,8 +77,22 @@ func (p *Program) messageEnd(op *Op, index uint32, wild bool) (MessageEnd, bool)
 
 // lengthHash returns a hash of the size of a message and of all that it is matched by.
 func lengthHash(from, to uint32, match, size uint64) uint64 {
-	high, low := bits.Mul64((uint64(from)<<32|uint64(to))^0x9e3779b97f4a7c15, match^0xbf58476d1ce4e5b9)
-	high, low = bits.Mul64(high^low^0x94d049bb133111eb, size^0xd6e8feb86659fd93)
+	return channelHash(from, to, match) * sizeHash(size)
+}
+
+// channelHash returns a hash of all that a message is matched by.
+func channelHash(from, to uint32, match uint64) uint64 {
+	return mix((uint64(from)<<32|uint64(to))^0x9e3779b97f4a7c15, match^0xbf58476d1ce4e5b9)
+}
+
+// sizeHash returns a hash of the size of a message.
+func sizeHash(size uint64) uint64 {
+	return mix(size^0xd6e8feb86659fd93, 0x94d049bb133111eb)
+}
+
+// mix returns a hash of two words.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
 	return high ^ low
 }
 

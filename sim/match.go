@@ -110,12 +110,20 @@ func NewMatcher(p *Program) Matcher {
 
 // Post returns the waiting message that matches receive i. If there is none, the receive waits and Post returns NoOp.
 func (m *Matcher) Post(i uint32, op *Op) uint32 {
-	if m.many != nil && !m.many.empty() {
-		return m.postInTable(i, op)
-	}
-	w := waiter{uint32(op.Peer), op.Match, i}
 	if op.Flags&(AnySource|AnyTag) != 0 {
-		w.entry |= waitingWildcard
+		i |= waitingWildcard
+	}
+	return m.post(waiter{uint32(op.Peer), op.Match, i})
+}
+
+// PostFrom is Post for a receive from a given rank with the given Op.Match.
+func (m *Matcher) PostFrom(i, from, match uint32) uint32 {
+	return m.post(waiter{from, match, i})
+}
+
+func (m *Matcher) post(w waiter) uint32 {
+	if m.many != nil && !m.many.empty() {
+		return m.postInTable(w)
 	}
 	for k := range m.n {
 		other := &m.few[k]
@@ -125,7 +133,7 @@ func (m *Matcher) Post(i uint32, op *Op) uint32 {
 			if other.from == w.from && other.match == w.match {
 				return m.takeFew(k)
 			}
-		case m.fits(op, &m.p.Ops[other.entry&waitingOp]):
+		case m.fits(&m.p.Ops[w.entry&waitingOp], &m.p.Ops[other.entry&waitingOp]):
 			return m.takeFew(k)
 		}
 	}
@@ -136,10 +144,15 @@ func (m *Matcher) Post(i uint32, op *Op) uint32 {
 // Arrive returns the waiting receive that matches message k. If there is none, the message waits and Arrive returns
 // NoOp.
 func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
+	return m.ArriveFrom(k, send.Rank, send.Match)
+}
+
+// ArriveFrom is Arrive for a message from a rank with the given Op.Match.
+func (m *Matcher) ArriveFrom(k, from, match uint32) uint32 {
+	w := waiter{from, match, k | waitingMessage}
 	if m.many != nil && !m.many.empty() {
-		return m.arriveInTable(k, send)
+		return m.arriveInTable(w)
 	}
-	w := waiter{send.Rank, send.Match, k | waitingMessage}
 	for i := range m.n {
 		switch other := &m.few[i]; {
 		case other.entry&waitingMessage != 0:
@@ -147,7 +160,7 @@ func (m *Matcher) Arrive(k uint32, send *Op) uint32 {
 			if other.from == w.from && other.match == w.match {
 				return m.takeFew(i)
 			}
-		case m.fits(&m.p.Ops[other.entry&waitingOp], send):
+		case m.fits(&m.p.Ops[other.entry&waitingOp], &m.p.Ops[k]):
 			return m.takeFew(i)
 		}
 	}
@@ -174,34 +187,41 @@ func (m *Matcher) wait(w waiter) {
 	}
 	if m.many == nil {
 		m.many = &many{}
-		rank := m.p.Ops[w.entry&waitingOp].Rank
-		if w.entry&waitingMessage != 0 {
-			rank = uint32(m.p.Ops[w.entry&waitingOp].Peer)
-		}
-		if m.p.ranks[rank].wildcards {
+		if m.wildcards(w.entry) {
 			m.many.wild = &wildcards{posted: NewList(), arrived: NewList(),
 				around: make(map[uint32]around), stamp: make(map[uint32]uint32)}
 		}
 	}
 	for _, w := range append(m.few[:], w) { // no two of them match, so all wait again
-		i := w.entry & waitingOp
 		if w.entry&waitingMessage != 0 {
-			m.arriveInTable(i, &m.p.Ops[i])
+			m.arriveInTable(w)
 		} else {
-			m.postInTable(i, &m.p.Ops[i])
+			m.postInTable(w)
 		}
 	}
 	m.n = 0
 }
 
-func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
-	t := m.many
-	if op.Flags&(AnySource|AnyTag) != 0 {
-		return m.postWildcard(i, op)
+// wildcards reports whether the rank, on which the op of an entry waits, has wildcard receives.
+func (m *Matcher) wildcards(entry uint32) bool {
+	if m.p.folded != nil {
+		return false
 	}
-	c := t.at(uint32(op.Peer), op.Match)
+	op := &m.p.Ops[entry&waitingOp]
+	if entry&waitingMessage != 0 {
+		return m.p.ranks[op.Peer].wildcards
+	}
+	return m.p.ranks[op.Rank].wildcards
+}
+
+func (m *Matcher) postInTable(w waiter) uint32 {
+	t := m.many
+	if w.entry&waitingWildcard != 0 {
+		return m.postWildcard(w.entry & waitingOp)
+	}
+	c := t.at(w.from, w.match)
 	if !t.holds(c, waitingMessage) {
-		t.put(c, i)
+		t.put(c, w.entry)
 		return NoOp
 	}
 	k := t.take(c)
@@ -211,8 +231,8 @@ func (m *Matcher) postInTable(i uint32, op *Op) uint32 {
 	return k
 }
 
-func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
-	t := m.many
+func (m *Matcher) postWildcard(i uint32) uint32 {
+	t, op := m.many, &m.p.Ops[i]
 	w := t.wild
 	for k := w.arrived.Head; k != NoOp; k = w.around[k].next {
 		if send := &m.p.Ops[k]; m.fits(op, send) {
@@ -228,9 +248,9 @@ func (m *Matcher) postWildcard(i uint32, op *Op) uint32 {
 	return NoOp
 }
 
-func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
-	t := m.many
-	c := t.at(send.Rank, send.Match)
+func (m *Matcher) arriveInTable(message waiter) uint32 {
+	t, k := m.many, message.entry&waitingOp
+	c := t.at(message.from, message.match)
 	exact := t.holds(c, 0)
 	if w := t.wild; w != nil {
 		prev := uint32(NoOp)
@@ -238,7 +258,7 @@ func (m *Matcher) arriveInTable(k uint32, send *Op) uint32 {
 			if exact && w.stamp[i] > t.firstStamp(c) {
 				break
 			}
-			if m.fits(&m.p.Ops[i], send) {
+			if m.fits(&m.p.Ops[i], &m.p.Ops[k]) {
 				w.posted.Remove(m.p.Ops, i, prev)
 				delete(w.stamp, i)
 				return i

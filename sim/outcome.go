@@ -52,6 +52,14 @@ func (p *Program) Ran(n int64, flag uint8) Set {
 		}
 		return s
 	}
+	if p.folded != nil {
+		for i := range p.folded.State {
+			if p.folded.State[i].Flags&flag != 0 {
+				s.Add(uint32(i))
+			}
+		}
+		return s
+	}
 	for i := range p.Ops {
 		if p.Ops[i].Flags&flag != 0 {
 			s.Add(uint32(i))
@@ -93,6 +101,7 @@ func (o *Outcome) Result(p *Program) *Result {
 	r.Unmatched = o.unmatched(p)
 	r.Complete = r.NeverRun == 0 && r.Unmatched == nil && len(o.Unended) == 0 && r.Aborted == ""
 	if !r.Complete {
+		p.Unfold()
 		alone := o.alone(p)
 		r.Unended = o.underWay(p, alone)
 		r.Stuck = o.stuck(p, alone)

@@ -52,7 +52,8 @@ const (
 
 // Program is a trace compiled for replay: the ops of all ranks in one array, with dependents instead of dependencies.
 // Ops are numbered through all ranks: those of rank r are Start[r] to Start[r+1]-1. In a program that is replayed in
-// windows, see [Program.Windowed], Ops has only some of the ops, at positions that are not their numbers.
+// windows, see [Program.Windowed], Ops has only some of the ops, at positions that are not their numbers. A program that
+// is folded, see [Program.Folded], has none.
 type Program struct {
 	Ops   []Op
 	Start []uint32
@@ -92,7 +93,8 @@ type Program struct {
 	// wildcard receives: 0 if they have equal sizes, the usual case.
 	lengths uint64
 
-	windows       *opWindows // nil: all ops are in Ops
+	windows       *opWindows // nil: all ops are in Ops, or folded
+	folded        *Folded    // nil: no ops are shared
 	latestRelease uint64     // in picoseconds
 }
 
@@ -153,7 +155,7 @@ func (p *Program) clocks(most int, number func(op *Op) int) (first []int, err er
 	for r := range ranks {
 		first[r+1] = first[r] + max(first[r+1], fromAny)
 	}
-	if n := first[ranks]; n > 1<<27+4*len(p.Ops) {
+	if n := first[ranks]; n > 1<<27+4*p.NumOps() {
 		return nil, fmt.Errorf("stream or NIC numbers are too high: they need %d clocks; renumber them from 0", n)
 	}
 	return first, nil
@@ -165,6 +167,10 @@ func (p *Program) Clone() *Program {
 	c := *p
 	if p.windows != nil {
 		c.open(p.windows.clone())
+		return &c
+	}
+	if p.folded != nil {
+		c.folded = p.folded.clone()
 		return &c
 	}
 	if spare, is := spareOps.Get().(*[]Op); is && cap(*spare) >= len(p.Ops) {
@@ -181,7 +187,7 @@ var spareOps sync.Pool
 
 // Recycle passes the ops of a clone on to later clones. The program and results of its replay must not be used again.
 func (p *Program) Recycle() {
-	if ops := p.Ops; ops != nil && p.windows == nil {
+	if ops := p.Ops; ops != nil && p.windows == nil { // nil: folded
 		p.Ops = nil
 		spareOps.Put(&ops)
 	}

@@ -488,6 +488,10 @@ func (p *Program) OnDrop(do func(chunk, first uint32, n int)) {
 
 // op returns the op of a number. An op that is not in memory has its state before the replay.
 func (p *Program) op(number uint32) *Op {
+	if p.folded != nil {
+		op := p.folded.op(number)
+		return &op
+	}
 	if p.windows == nil {
 		return &p.Ops[number]
 	}
@@ -608,7 +612,7 @@ func (p *Program) EachOp(do func(op *Op, index uint32)) error {
 	if p.windows == nil {
 		for rank := range p.Ranks() {
 			for index := range p.Start[rank+1] - p.Start[rank] {
-				do(&p.Ops[p.Start[rank]+index], index)
+				do(p.op(p.Start[rank]+index), index)
 			}
 		}
 		return nil

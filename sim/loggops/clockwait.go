@@ -39,7 +39,7 @@ type clockLine struct {
 // newClockLines returns the lines of all hosts, or nil if there are too many.
 func newClockLines(p *sim.Program, c *hostClocks) clockLines {
 	n := (len(c.times) - 2*c.nics*p.Ranks()) * c.nics * waitKinds
-	if n > 1<<20+len(p.Ops) {
+	if n > 1<<20+p.NumOps() {
 		return nil
 	}
 	return make(clockLines, n)
@@ -59,12 +59,12 @@ func (s *loggopsim) line(kind int, host uint32, op *sim.Op) *clockLine {
 // turn decides whether the event of an op or message occurs now. The event needs clocks of host that are free from time
 // free. If it must wait, turn queues it. It returns the line in which the event has waited, or nil; the caller must
 // pass the line to wakeNext after the event has occurred.
-func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind int, free uint64) (*clockLine, bool) {
+func (s *loggopsim) turn(e event.Event, op ref, host uint32, kind int, free uint64) (*clockLine, bool) {
 	waited := opWaited
 	if kind == messageWaits {
 		waited = messageWaited
 	}
-	if op.Flags&waited == 0 {
+	if *op.flags&waited == 0 {
 		if free <= e.Time {
 			return nil, true
 		}
@@ -72,11 +72,11 @@ func (s *loggopsim) turn(e event.Event, op *sim.Op, host uint32, kind int, free 
 			s.push(event.Event{Time: free, Key: e.Key})
 			return nil, false
 		}
-		op.Flags |= waited
-		s.join(s.line(kind, host, op), e.Key, free)
+		*op.flags |= waited
+		s.join(s.line(kind, host, op.Op), e.Key, free)
 		return nil, false
 	}
-	line := s.line(kind, host, op)
+	line := s.line(kind, host, op.Op)
 	if line.waiting == 0 || line.first != e.Key || line.due != e.Time {
 		return nil, false // invalid: another event precedes it and will wake it, or it has occurred
 	}
@@ -101,13 +101,13 @@ func (s *loggopsim) join(line *clockLine, key, free uint64) {
 
 // drawInLine is draw for one of several ops of a kind that became ready together and need the same clocks: all of them
 // wait in line from the start, since they can only occur one after the other.
-func (s *loggopsim) drawInLine(t uint64, i uint32, op *sim.Op) {
+func (s *loggopsim) drawInLine(t uint64, i uint32, op ref) {
 	kind := calcWaits
 	if op.Flags&sim.IsSend != 0 {
 		kind = sendWaits
 	}
-	op.Flags |= opWaited
-	s.join(s.line(kind, op.Rank, op), s.sequence<<32|uint64(i), t)
+	*op.flags |= opWaited
+	s.join(s.line(kind, op.host, op.Op), s.sequence<<32|uint64(i), t)
 	s.sequence++
 }
 

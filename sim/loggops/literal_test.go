@@ -59,7 +59,7 @@ func (s *literal) draw(t uint64, what uint32) {
 // flush queues the ops that became ready on a host, at the time at which their clocks are free; at the start of the run
 // at time 0.
 func (s *literal) flush(ready []uint32, atStart bool) {
-	sortByType(ready, s.p.Ops)
+	sortByType(ready, s.p.Ops, 0)
 	for _, i := range ready {
 		t := uint64(0)
 		if !atStart {

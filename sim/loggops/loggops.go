@@ -63,6 +63,7 @@ func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
 		o.DenseStreams = true
 	} else {
 		o.Unit = dag.Nanosecond
+		o.Fold = m == LogGOPSim
 	}
 	p, err := sim.Compile(t, o)
 	if err != nil {

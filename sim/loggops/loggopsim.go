@@ -15,8 +15,9 @@ import (
 // structure are not met, loggopsim uses the reference's method.
 type loggopsim struct {
 	reference
-	ops      []sim.Op // of the program
-	starts   bool     // some op waits for the start of another
+	ops      []sim.Op // of the program, unless it is folded
+	folded   *sim.Folded
+	starts   bool // some op waits for the start of another
 	queue    event.Wheel
 	grain    uint       // of the queue
 	prefetch bool       // see prefetchNext
@@ -62,7 +63,7 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &loggopsim{reference: *r, ops: p.Ops, starts: p.WaitsForStarts(), grain: grain(p, n)}
+	s := &loggopsim{reference: *r, starts: p.WaitsForStarts(), grain: grain(p, n)}
 	s.queue = *event.NewWheel(s.grain)
 	if p.Plain {
 		s.matchers = make([]sim.Matcher, p.Ranks())
@@ -72,12 +73,16 @@ func newLogGOPSim(p *sim.Program, n nanoseconds, o Options) (*loggopsim, error) 
 	} else {
 		s.unexpected, s.posted = newLists(p.Ranks()), newLists(p.Ranks())
 	}
-	s.prefetch, s.windowed = p.Ranks() >= prefetchRanks, p.Windowed()
 	if clocksAdvance(p, n, r.noise) {
 		s.lines = newClockLines(p, &r.clock)
 	} else {
 		s.watched = true
 	}
+	if s.timeline != nil || s.watched || s.matchers == nil {
+		p.Unfold()
+	}
+	s.ops, s.folded = p.Ops, p.Folded()
+	s.prefetch, s.windowed = p.Ranks() >= prefetchRanks && s.folded == nil, p.Windowed()
 	s.plain = !s.prefetch && !s.watched
 	s.direct = !s.windowed
 	return s, nil
@@ -102,10 +107,70 @@ func grain(p *sim.Program, n nanoseconds) uint {
 func (s *loggopsim) begin() {
 	for host := range s.p.Ranks() {
 		ready := s.roots(host)
-		sortByType(ready, s.ops)
+		ops, delta := s.opsOf(uint32(host))
+		sortByType(ready, ops, delta)
 		for _, i := range ready {
 			s.draw(0, i)
 		}
+	}
+}
+
+// ref is an op of the replay.
+type ref struct {
+	*sim.Op        // in a folded program only its constant part, see [sim.Folded.Find]
+	flags   *uint8 // the bits of Op.Flags that belong to the replay
+	host    uint32 // its rank
+}
+
+// ref returns op i.
+func (s *loggopsim) ref(i uint32) ref {
+	if f := s.folded; f != nil {
+		op, host := f.Find(i)
+		return ref{op, &f.State[i].Flags, host}
+	}
+	op := &s.ops[i]
+	return ref{op, &op.Flags, op.Rank}
+}
+
+// opsOf returns an array with the ops of a host: op i is at index i+delta.
+func (s *loggopsim) opsOf(host uint32) (ops []sim.Op, delta uint32) {
+	if s.folded != nil {
+		return s.folded.Ops(host)
+	}
+	return s.ops, 0
+}
+
+// partner returns the other host of a send or receive, and its Op.Match.
+func (s *loggopsim) partner(op ref) (host, match uint32) {
+	if s.folded != nil {
+		return s.folded.Partner(op.host, op.Op)
+	}
+	return uint32(op.Peer), op.Match
+}
+
+// post is [sim.Matcher.Post] for receive i.
+func (s *loggopsim) post(i uint32, op ref) uint32 {
+	if s.folded != nil {
+		from, match := s.folded.Partner(op.host, op.Op)
+		return s.matchers[op.host].PostFrom(i, from, match)
+	}
+	return s.matchers[op.host].Post(i, op.Op)
+}
+
+// release is [sim.Program.Release] for op i.
+func (s *loggopsim) release(ready []uint32, i uint32, op ref) []uint32 {
+	if s.folded != nil {
+		return s.folded.Release(ready, i, op.Op, op.host, hasRun)
+	}
+	return s.p.Release(ready, i, hasRun)
+}
+
+// prefetchAfter prefetches what follows op i of its rank.
+func (s *loggopsim) prefetchAfter(i uint32, op ref) {
+	if s.folded != nil {
+		s.folded.Prefetch(i)
+	} else {
+		s.p.PrefetchOps(op.Op)
 	}
 }
 
@@ -185,7 +250,7 @@ func (s *loggopsim) prefetchNext() {
 // handle handles an event.
 func (s *loggopsim) handle(e event.Event) error {
 	i := e.Payload() &^ isMessage
-	op := &s.ops[i]
+	op := s.ref(i)
 	switch {
 	case e.Payload()&isMessage != 0:
 		return s.message(e, i, op)
@@ -254,39 +319,42 @@ func (s *loggopsim) push(e event.Event) {
 	s.queue.Push(e)
 }
 
-// flush queues a host's ops that became ready, at the time when their clocks are free.
-func (s *loggopsim) flush(ready []uint32) {
-	if len(ready) == 1 {
-		i := ready[0]
-		op := &s.ops[i]
-		if s.prefetch {
-			s.p.PrefetchDependents(i, op)
-		}
-		s.draw(s.free(op), i)
-	}
-	if len(ready) < 2 {
+// flush queues ops of a host that became ready, at the time when their clocks are free.
+func (s *loggopsim) flush(host uint32, ready []uint32) {
+	if len(ready) == 0 {
 		return
 	}
-	sortByType(ready, s.ops)
-	for k, i := range ready {
-		op := &s.ops[i]
+	ops, delta := s.opsOf(host)
+	if len(ready) == 1 {
+		i := ready[0]
+		op := &ops[i+delta]
 		if s.prefetch {
 			s.p.PrefetchDependents(i, op)
 		}
-		t := s.free(op)
-		if s.lines != nil && op.Flags&sim.IsRecv == 0 && (k+1 < len(ready) && sameClocks(op, &s.ops[ready[k+1]]) ||
-			k > 0 && sameClocks(op, &s.ops[ready[k-1]])) {
-			s.drawInLine(t, i, op)
+		s.draw(s.free(host, op), i)
+		return
+	}
+	sortByType(ready, ops, delta)
+	for k, i := range ready {
+		op := &ops[i+delta]
+		if s.prefetch {
+			s.p.PrefetchDependents(i, op)
+		}
+		t := s.free(host, op)
+		if s.lines != nil && op.Flags&sim.IsRecv == 0 &&
+			(k+1 < len(ready) && sameClocks(op, &ops[ready[k+1]+delta]) ||
+				k > 0 && sameClocks(op, &ops[ready[k-1]+delta])) {
+			s.drawInLine(t, i, s.ref(i))
 		} else {
 			s.draw(t, i)
 		}
 	}
 }
 
-// free returns the time from which the clocks of an op are free.
-func (r *reference) free(op *sim.Op) uint64 {
+// free returns the time from which the clocks of an op of a host are free.
+func (r *reference) free(host uint32, op *sim.Op) uint64 {
 	c := &r.clock
-	base := c.base(op.Rank)
+	base := c.base(host)
 	t := c.times[base+2*c.nics+int(op.Stream)]
 	if op.Flags&sim.IsSend != 0 {
 		t = max(t, c.times[base+2*int(op.NIC)])
@@ -303,13 +371,13 @@ func sameClocks(a, b *sim.Op) bool {
 // flushBoth flushes the current host and the event's other host, the lower one first.
 func (s *loggopsim) flushBoth(host, other uint32) {
 	if other < host {
-		s.flush(s.remote)
-		s.flush(s.ready)
+		s.flush(other, s.remote)
+		s.flush(host, s.ready)
 		return
 	}
-	s.flush(s.ready)
+	s.flush(host, s.ready)
 	if other != host {
-		s.flush(s.remote)
+		s.flush(other, s.remote)
 	}
 }
 
@@ -332,50 +400,56 @@ func (s *loggopsim) started(i uint32) []uint32 {
 	return ready
 }
 
+// ran records that an op runs.
+func (s *loggopsim) ran(op ref) {
+	*op.flags |= hasRun
+	s.progress.Ran()
+}
+
 // The event handlers below call turn only for events that have waited or must wait, and what costs time only for noise
 // and timelines behind a test: most events need none of these.
 
-func (s *loggopsim) calc(e event.Event, i uint32, op *sim.Op) error {
-	cpu, _, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+func (s *loggopsim) calc(e event.Event, i uint32, op ref) error {
+	cpu, _, _ := s.clocks(op.host, op.Stream, op.NIC)
 	var w *clockLine
-	if run := true; op.Flags&opWaited != 0 || *cpu > e.Time {
-		if w, run = s.turn(e, op, op.Rank, calcWaits, *cpu); !run {
+	if run := true; *op.flags&opWaited != 0 || *cpu > e.Time {
+		if w, run = s.turn(e, op, op.host, calcWaits, *cpu); !run {
 			return nil
 		}
 	}
 	end := e.Time + op.Size
 	*cpu = end
 	if s.noise != nil {
-		noise, err := s.noiseOver(op.Rank, e.Time, end)
+		noise, err := s.noiseOver(op.host, e.Time, end)
 		if err != nil {
 			return err
 		}
 		*cpu += noise
 	}
-	s.run(op)
-	s.p.PrefetchOps(op)
+	s.ran(op)
+	s.prefetchAfter(i, op)
 	ready := s.ready[:0]
 	if s.starts {
 		ready = s.started(i)
 	}
-	s.ready = s.p.Release(ready, i, hasRun)
-	s.flush(s.ready)
+	s.ready = s.release(ready, i, op)
+	s.flush(op.host, s.ready)
 	if w != nil {
 		s.wakeNext(w, e.Time, *cpu)
 	}
 	if s.timeline != nil {
-		s.span(sim.CalcSpan, op.Rank, op.Stream, i, e.Time, end)
+		s.span(sim.CalcSpan, op.host, op.Stream, i, e.Time, end)
 	}
 	s.p.Drop(i)
 	return nil
 }
 
-func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
+func (s *loggopsim) send(e event.Event, i uint32, op ref) error {
 	t := e.Time
-	cpu, gs, _ := s.clocks(op.Rank, op.Stream, op.NIC)
+	cpu, gs, _ := s.clocks(op.host, op.Stream, op.NIC)
 	var w *clockLine
-	if run, free := true, max(*cpu, *gs); op.Flags&opWaited != 0 || free > t {
-		if w, run = s.turn(e, op, op.Rank, sendWaits, free); !run {
+	if run, free := true, max(*cpu, *gs); *op.flags&opWaited != 0 || free > t {
+		if w, run = s.turn(e, op, op.host, sendWaits, free); !run {
 			return nil
 		}
 	}
@@ -383,16 +457,16 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	busy := t + s.n.o + x*s.n.O
 	*cpu = busy
 	if s.noise != nil {
-		noise, err := s.noiseOver(op.Rank, t, t+s.n.o)
+		noise, err := s.noiseOver(op.host, t, t+s.n.o)
 		if err != nil {
 			return err
 		}
 		*cpu += noise
 	}
 	*gs = t + s.n.g + x*s.n.G
-	s.run(op)
-	s.p.PrefetchOps(op)
-	s.sent(op)
+	s.ran(op)
+	s.prefetchAfter(i, op)
+	s.sent(op.Op)
 	s.depart(i, t)
 	ready := s.ready[:0]
 	if s.starts {
@@ -401,16 +475,16 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	s.draw(t+s.n.o+s.n.L, i|isMessage)
 	eager := op.Size <= uint64(s.n.S)
 	if eager {
-		ready = s.p.Release(ready, i, hasRun)
+		ready = s.release(ready, i, op)
 	}
 	s.ready = ready
-	s.flush(ready)
+	s.flush(op.host, ready)
 	if w != nil {
 		s.wakeNext(w, t, max(*cpu, *gs))
 	}
 	if s.timeline != nil {
-		s.span(sim.SendSpan, op.Rank, op.Stream, i, t, busy)
-		s.span(sim.NoiseSpan, op.Rank, op.Stream, i, busy, *cpu)
+		s.span(sim.SendSpan, op.host, op.Stream, i, t, busy)
+		s.span(sim.NoiseSpan, op.host, op.Stream, i, busy, *cpu)
 	}
 	if eager {
 		s.p.Drop(i)
@@ -418,9 +492,9 @@ func (s *loggopsim) send(e event.Event, i uint32, op *sim.Op) error {
 	return nil
 }
 
-func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
-	s.run(op)
-	s.p.PrefetchOps(op)
+func (s *loggopsim) recv(t uint64, i uint32, op ref) {
+	s.ran(op)
+	s.prefetchAfter(i, op)
 	s.depart(i, t)
 	s.ready = s.ready[:0]
 	if s.starts {
@@ -428,19 +502,18 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 	}
 	var m uint32
 	if s.matchers != nil {
-		m = s.matchers[op.Rank].Post(i, op)
+		m = s.post(i, op)
 	} else {
-		m = s.takeMessage(&s.unexpected[op.Rank], i, op)
+		m = s.takeMessage(&s.unexpected[op.host], i, op.Op)
 	}
 	if m == sim.NoOp {
-		s.flush(s.ready)
+		s.flush(op.host, s.ready)
 		return
 	}
 	s.remote = s.remote[:0]
-	send := &s.ops[m]
-	sender := send.Rank
+	send := s.ref(m)
 	if op.Size > uint64(s.n.S) {
-		s.releaseSend(t, m, op.Rank, op)
+		s.releaseSend(t, m, send, op.host, op.Op)
 		if s.timeline != nil {
 			s.transfer(m, i, true, t, t, op.Size)
 		}
@@ -448,10 +521,10 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 			s.p.Drop(m)
 		}
 	}
-	s.ready = s.p.Release(s.ready, i, hasRun)
-	s.flushBoth(op.Rank, sender)
+	s.ready = s.release(s.ready, i, op)
+	s.flushBoth(op.host, send.host)
 	if s.timeline != nil {
-		s.span(sim.RecvSpan, op.Rank, op.Stream, i, t, t+s.n.o)
+		s.span(sim.RecvSpan, op.host, op.Stream, i, t, t+s.n.o)
 	}
 	s.p.Drop(m)
 	s.p.Drop(i)
@@ -459,11 +532,12 @@ func (s *loggopsim) recv(t uint64, i uint32, op *sim.Op) {
 
 // message handles the arrival of the message of send m. It uses the receiving host's clocks of the send's stream and
 // NIC.
-func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
-	t, host := e.Time, uint32(send.Peer)
+func (s *loggopsim) message(e event.Event, m uint32, send ref) error {
+	t := e.Time
+	host, match := s.partner(send)
 	cpu, _, gr := s.clocks(host, send.Stream, send.NIC)
 	var w *clockLine
-	if run, free := true, max(*cpu, *gr); send.Flags&messageWaited != 0 || free > t {
+	if run, free := true, max(*cpu, *gr); *send.flags&messageWaited != 0 || free > t {
 		if w, run = s.turn(e, send, host, messageWaits, free); !run {
 			return nil
 		}
@@ -481,12 +555,12 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	*gr = t + s.n.g + x*s.n.G
 	var i uint32
 	if s.matchers != nil {
-		i = s.matchers[host].Arrive(m, send)
+		i = s.matchers[host].ArriveFrom(m, send.host, match)
 	} else {
-		i = s.takeReceive(&s.posted[host], m, send)
+		i = s.takeReceive(&s.posted[host], m, send.Op)
 	}
 	if i == sim.NoOp {
-		s.arrivedEarly(m, send, t, t+max(x*s.n.O, x*s.n.G))
+		s.arrivedEarly(m, send.Op, t, t+max(x*s.n.O, x*s.n.G))
 		if w != nil {
 			s.wakeNext(w, t, max(*cpu, *gr))
 		}
@@ -494,12 +568,12 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 	}
 	if send.Size > uint64(s.n.S) {
 		s.ready, s.remote = s.ready[:0], s.remote[:0]
-		s.releaseSend(t, m, host, send)
-		s.ready = s.p.Release(s.ready, i, hasRun)
-		s.flushBoth(host, send.Rank)
+		s.releaseSend(t, m, send, host, send.Op)
+		s.ready = s.release(s.ready, i, s.ref(i))
+		s.flushBoth(host, send.host)
 	} else {
-		s.ready = s.p.Release(s.ready[:0], i, hasRun)
-		s.flush(s.ready)
+		s.ready = s.release(s.ready[:0], i, s.ref(i))
+		s.flush(host, s.ready)
 	}
 	if w != nil {
 		s.wakeNext(w, t, max(*cpu, *gr))
@@ -519,14 +593,13 @@ func (s *loggopsim) message(e event.Event, m uint32, send *sim.Op) error {
 
 // releaseSend ends the rendezvous of send m, which host matched at time t. It advances the sender's clocks of the
 // stream and NIC of named.
-func (s *loggopsim) releaseSend(t uint64, m, host uint32, named *sim.Op) {
-	sender := s.ops[m].Rank
-	if sender == host {
-		s.ready = s.p.Release(s.ready, m, hasRun)
+func (s *loggopsim) releaseSend(t uint64, m uint32, send ref, host uint32, named *sim.Op) {
+	if send.host == host {
+		s.ready = s.release(s.ready, m, send)
 	} else {
-		s.remote = s.p.Release(s.remote, m, hasRun)
+		s.remote = s.release(s.remote, m, send)
 	}
-	cpu, gs, _ := s.clocks(sender, named.Stream, named.NIC)
+	cpu, gs, _ := s.clocks(send.host, named.Stream, named.NIC)
 	*cpu, *gs = max(*cpu, t), max(*gs, t)
 }
 

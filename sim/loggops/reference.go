@@ -84,7 +84,7 @@ func newHostClocks(p *sim.Program) (hostClocks, error) {
 	ranks := p.Ranks()
 	c := hostClocks{nics: max(p.NICs, 1)}
 	c.stride = 2*c.nics + max(p.Streams, 1)
-	if n := ranks * c.stride; n <= 1<<20 || n <= len(p.Ops) {
+	if n := ranks * c.stride; n <= 1<<20 || n <= p.NumOps() {
 		c.times = make([]uint64, n)
 		return c, nil
 	}

@@ -132,7 +132,7 @@ func (s *loggopsim) divide(n int) *shards {
 	first := s.p.Divide(n)
 	for k := range n {
 		sh := &shard{all: all, index: k, first: uint32(first[k]), last: uint32(first[k+1])}
-		sh.loggopsim = loggopsim{reference: s.reference, ops: s.ops, starts: s.starts, shard: sh, lines: s.lines,
+		sh.loggopsim = loggopsim{reference: s.reference, ops: s.ops, folded: s.folded, starts: s.starts, shard: sh, lines: s.lines,
 			matchers: s.matchers, queue: *event.NewWheel(s.grain)}
 		sh.ready, sh.remote, sh.after = nil, nil, nil
 		all.of = append(all.of, sh)
@@ -158,10 +158,12 @@ func (a *shards) distribute(s *loggopsim) {
 
 // place returns the host of an event.
 func (s *loggopsim) place(e event.Event) uint32 {
-	if payload := e.Payload(); payload&isMessage != 0 {
-		return uint32(s.p.Ops[payload&^isMessage].Peer)
+	op := s.ref(e.Payload() &^ isMessage)
+	if e.Payload()&isMessage != 0 {
+		host, _ := s.partner(op)
+		return host
 	}
-	return s.p.Ops[e.Payload()].Rank
+	return op.host
 }
 
 // at returns the shard of a host.

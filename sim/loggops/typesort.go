@@ -7,21 +7,21 @@ import (
 )
 
 // sortByType sorts ops that became ready by type, send before receive before calc, exactly like the reference
-// simulator: with the introsort of libstdc++, which is not stable for more than sixteen ops.
-func sortByType(list []uint32, ops []sim.Op) {
+// simulator: with the introsort of libstdc++, which is not stable for more than sixteen ops. Op i is ops[i+delta].
+func sortByType(list []uint32, ops []sim.Op, delta uint32) {
 	switch {
 	case len(list) < 2:
 		return
 	case len(list) == 2:
-		if typeOf(&ops[list[1]]) < typeOf(&ops[list[0]]) {
+		if typeOf(&ops[list[1]+delta]) < typeOf(&ops[list[0]+delta]) {
 			list[0], list[1] = list[1], list[0]
 		}
 		return
 	case len(list) <= sortThreshold:
-		partitionByType(list, ops)
+		partitionByType(list, ops, delta)
 		return
 	}
-	s := typeSort{list: list, ops: ops}
+	s := typeSort{list: list, ops: ops, delta: delta}
 	s.partition(0, len(list), 2*(bits.Len(uint(len(list)))-1))
 	s.insertionSort(sortThreshold)
 	for i := sortThreshold; i < len(list); i++ {
@@ -30,11 +30,11 @@ func sortByType(list []uint32, ops []sim.Op) {
 }
 
 // partitionByType sorts a short list, for which the reference's sort is stable.
-func partitionByType(list []uint32, ops []sim.Op) {
+func partitionByType(list []uint32, ops []sim.Op, delta uint32) {
 	var receives, calcs [sortThreshold]uint32
 	sends, r, c := 0, 0, 0
 	for _, i := range list {
-		switch ops[i].Flags & (sim.IsSend | sim.IsRecv) {
+		switch ops[i+delta].Flags & (sim.IsSend | sim.IsRecv) {
 		case sim.IsSend:
 			list[sends] = i
 			sends++
@@ -53,8 +53,9 @@ func partitionByType(list []uint32, ops []sim.Op) {
 const sortThreshold = 16
 
 type typeSort struct {
-	list []uint32
-	ops  []sim.Op
+	list  []uint32
+	ops   []sim.Op
+	delta uint32
 }
 
 // typeOf returns the position of an op's type in the order.
@@ -63,7 +64,7 @@ func typeOf(op *sim.Op) uint8 {
 }
 
 func (s *typeSort) less(a, b uint32) bool {
-	return typeOf(&s.ops[a]) < typeOf(&s.ops[b])
+	return typeOf(&s.ops[a+s.delta]) < typeOf(&s.ops[b+s.delta])
 }
 
 // partition runs a median-of-three quicksort down to parts of at most sixteen ops. It sorts parts beyond the depth

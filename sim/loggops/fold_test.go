@@ -1,0 +1,169 @@
+package loggops
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
+)
+
+// alike returns a trace whose ranks do the same with different partners, tags and communicators. If odd, a few ranks
+// differ in some op.
+func alike(random *rand.Rand, odd bool) *dag.Trace {
+	type step struct {
+		kind  dag.Kind
+		shift int // of the partner
+		op    dag.Op
+		tags  bool // the tag depends on the ranks
+		group bool // the communicator is that of the even or the odd ranks
+		deps  []int
+	}
+	ranks, streams, nics := 64+random.IntN(30)*2, 1+random.IntN(2)*random.IntN(3), 1+random.IntN(2)
+	var steps []step
+	for len(steps) < 64+random.IntN(40) {
+		s := step{op: dag.Op{Kind: dag.Calc, Duration: dag.Time(random.IntN(50)) * dag.Nanosecond}}
+		s.op.Stream, s.op.NIC = int32(random.IntN(streams)), int32(random.IntN(nics))
+		depend := func() {
+			for range random.IntN(3) {
+				if n := len(steps); n > 0 {
+					s.deps = append(s.deps, n-1-min(n-1, random.IntN(12)*random.IntN(2)))
+				}
+			}
+		}
+		depend()
+		if random.IntN(3) == 0 {
+			steps = append(steps, s)
+			continue
+		}
+		s.shift, s.tags, s.group = 1+random.IntN(4), random.IntN(3) == 0, random.IntN(3) == 0
+		if s.group {
+			s.shift *= 2
+		}
+		s.op = dag.Op{Kind: dag.Send, Bytes: int64([]int{1, 8, 20, 2000}[random.IntN(4)]), Tag: int64(random.IntN(3)),
+			Stream: s.op.Stream, NIC: s.op.NIC}
+		if random.IntN(8) == 0 {
+			s.op.Tag = dag.AnyTag - 1 - s.op.Tag // of a lowered collective
+		}
+		steps = append(steps, s)
+		s.op.Kind, s.deps = dag.Recv, nil
+		depend()
+		steps = append(steps, s)
+	}
+	b := dag.NewBuilder(ranks)
+	var comms [2]int32
+	for k := range comms {
+		half := dag.Range{First: int32(k), Stride: 2, Count: int32(ranks / 2)}
+		comms[k] = b.AddComm(dag.Comm{Ranges: []dag.Range{half}})
+	}
+	for r := range ranks {
+		differs := -1
+		if odd && random.IntN(40) == 0 {
+			differs = random.IntN(len(steps))
+		}
+		for i, s := range steps {
+			op, from := s.op, r
+			switch op.Kind {
+			case dag.Send:
+				op.Peer = int32((r + s.shift) % ranks)
+			case dag.Recv:
+				from = (r - s.shift + ranks) % ranks
+				op.Peer = int32(from)
+			}
+			if s.tags && op.Tag >= 0 {
+				op.Tag += int64(from * 10)
+			}
+			if s.group {
+				op.Comm = comms[r%2]
+			}
+			if i == differs {
+				switch random.IntN(4) {
+				case 0:
+					op.Bytes++
+				case 1:
+					op.Tag++
+				case 2:
+					op.Duration += 7 * dag.Nanosecond
+				default:
+					op.Peer = int32(random.IntN(ranks))
+				}
+			}
+			b.Rank(r).Add(op, s.deps...)
+		}
+	}
+	return b.Trace()
+}
+
+// TestFolded compares replays of folded programs with those of others, including incomplete ones and short receives.
+func TestFolded(t *testing.T) {
+	folded, incomplete, complete := 0, 0, 0
+	for seed := range sampled(150) {
+		random := rand.New(rand.NewPCG(seed, 41))
+		trace, n := alike(random, random.IntN(3) > 0), randomCosts(random)
+		if random.IntN(2) == 0 {
+			n.S = 5000 // without messages that wait for their receive, on which most of these programs end early
+		}
+		o := Options{Noise: randomNoise(random), Threads: 1}
+		compiled := func(fold bool) *sim.Program {
+			p, err := sim.Compile(dag.FromTrace(trace), sim.CompileOptions{Unit: dag.Nanosecond, Fold: fold})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		run := func(p *sim.Program) (*outcome, *sim.Result, []string) {
+			var warnings []string
+			p.WarnShortReceives(&sim.Env{Warn: func(message string, args ...any) {
+				warnings = append(warnings, fmt.Sprintf(message, args...))
+			}})
+			out, err := runLogGOPSim(p, n, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out, out.Result(p), warnings
+		}
+		p := compiled(true)
+		if p.Folded() != nil {
+			folded++
+		}
+		want, wantResult, wantWarnings := run(compiled(false))
+		clone := p.Clone()
+		for _, p := range []*sim.Program{p, clone} {
+			got, result, warnings := run(p)
+			sameOutcome(t, seed, got, want)
+			if !reflect.DeepEqual(result, wantResult) {
+				t.Errorf("seed %d: result %+v, expected %+v", seed, result, wantResult)
+			}
+			if !reflect.DeepEqual(warnings, wantWarnings) {
+				t.Errorf("seed %d: warnings %v, expected %v", seed, warnings, wantWarnings)
+			}
+		}
+		if wantResult.Complete {
+			complete++
+		} else {
+			incomplete++
+		}
+		// Ops of their own, after the compilation and on several threads.
+		p = compiled(true)
+		p.Unfold()
+		got, _, _ := run(p)
+		sameOutcome(t, seed, got, want)
+		s, err := newLogGOPSim(compiled(true), n, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.divisible() {
+			s.begin()
+			if err := s.replayOn(2, &sim.ThreadTuner{}); err != nil {
+				t.Fatal(err)
+			}
+			sameOutcome(t, seed, s.outcome(s.unmatched()), want)
+		}
+	}
+	if folded == 0 || incomplete == 0 || complete == 0 {
+		t.Errorf("%d programs folded, %d replays complete, %d incomplete, expected some of each", folded, complete,
+			incomplete)
+	}
+}
