@@ -16,7 +16,7 @@ var economy struct {
 }
 
 // Between collections, the heap grows to six times the data in use, unless the memory of the Go runtime would exceed
-// frugalMemory or, if that is more, the data, a 16th of it and runtimeMemory. Collections are cheap: work on traces
+// frugalMemory or, if that is more, the data, an eighth of it and runtimeMemory. Collections are cheap: work on traces
 // has few large objects without pointers.
 const (
 	frugalGrowth  = 500 // percent
@@ -26,8 +26,8 @@ const (
 	defaultGrowth = 100 // percent, of the Go runtime
 )
 
-// Economize makes the process keep less garbage until stop is called: about 34 MiB of memory or, for more data, a
-// 16th of the data. It sets the growth of the heap, unless GOGC is below 100, and lowers the soft limit of memory
+// Economize makes the process keep less garbage until stop is called: about 34 MiB of memory or, for more data, an
+// eighth of the data. It sets the growth of the heap, unless GOGC is below 100, and lowers the soft limit of memory
 // ([debug.SetGCPercent], [debug.SetMemoryLimit]). Calls may overlap.
 func Economize() (stop func()) {
 	economy.Lock()
@@ -55,7 +55,7 @@ func tune() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := bytesOf(sample[0])
-	debug.SetMemoryLimit(min(max(frugalMemory, live+live/16+runtimeMemory), economy.limit))
+	debug.SetMemoryLimit(min(max(frugalMemory, live+live/8+runtimeMemory), economy.limit))
 }
 
 // tuneAfterCollection calls tune after each collection while Economize is in effect.
