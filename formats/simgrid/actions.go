@@ -215,7 +215,8 @@ func (p *parser) collective(a *action) {
 			p.args = p.args[p.ranks:]
 		}
 		op.Bytes = p.times(sent, p.size())
-		op.RecvBytes = p.times(all, p.size())
+		size := p.size()
+		op.RecvBytes, op.Attrs = p.times(all, size), elementAttrs(size)
 	case dag.Alltoallv:
 		p.count("the size of the send buffer")
 		c := attr.Counts{Send: make([]int64, 0, p.ranks), Recv: make([]int64, 0, p.ranks)}
@@ -238,8 +239,16 @@ func (p *parser) collective(a *action) {
 		all, own := p.counts(nil)
 		a.flops = p.amount("the flops of the reduction")
 		size := p.size()
-		op.Bytes, op.RecvBytes = p.times(all, size), p.times(own, size)
+		op.Bytes, op.RecvBytes, op.Attrs = p.times(all, size), p.times(own, size), elementAttrs(size)
 	}
+}
+
+// elementAttrs returns the attributes with the size of an element, which is 8 bytes without them.
+func elementAttrs(size int64) string {
+	if size == sizes[typeDouble] {
+		return ""
+	}
+	return attr.WithElement("", size)
 }
 
 // next takes an argument.

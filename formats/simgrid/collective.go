@@ -3,7 +3,9 @@
 package simgrid
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -32,13 +34,14 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 		return
 	}
 	root := fmt.Sprintf(" %d", op.Peer)
-	list := func(size func(b block) int64) string {
+	listOf := func(size func(b block) int64, element int64) string {
 		var s strings.Builder
 		for _, b := range blocks {
-			fmt.Fprintf(&s, " %d", size(b))
+			fmt.Fprintf(&s, " %d", size(b)/element)
 		}
 		return s.String()
 	}
+	list := func(size func(b block) int64) string { return listOf(size, 1) }
 	bytes := func(b block) int64 { return b.bytes }
 	received := func(b block) int64 { return b.received }
 	types := fmt.Sprintf(" %d %d", typeByte, typeByte)
@@ -46,7 +49,11 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 	case dag.Gatherv:
 		c.emit(fmt.Sprintf("gatherv %d%s%s%s", op.Bytes, list(bytes), root, types))
 	case dag.Allgatherv:
-		c.emit(fmt.Sprintf("allgatherv %d%s%s", op.Bytes, list(bytes), types))
+		datatype, element := typeByte, int64(1)
+		if blocks[0].element > 0 {
+			datatype, element = elementsOf(blocks, bytes)
+		}
+		c.emit(fmt.Sprintf("allgatherv %d%s %d %d", op.Bytes/element, listOf(bytes, element), datatype, datatype))
 	case dag.Scatter, dag.Scatterv:
 		c.emit(fmt.Sprintf("scatterv%s %d%s%s", list(received), op.RecvBytes, root, types))
 		if op.Subkind == dag.Scatter {
@@ -58,7 +65,8 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 			whole += b.received
 		}
 		if whole == op.Bytes {
-			c.emit("reducescatter" + list(received) + fmt.Sprintf(" 0 %d", typeByte))
+			datatype, element := elementsOf(blocks, received)
+			c.emit("reducescatter" + listOf(received, element) + fmt.Sprintf(" 0 %d", datatype))
 			break
 		}
 		var s strings.Builder
@@ -85,6 +93,17 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 		c.lost.uneven++
 		c.emit(fmt.Sprintf("alltoallv %d%s %d%s%s", op.Bytes, sent.String(), total, got.String(), types))
 	}
+}
+
+// elementsOf returns the datatype of a collective with blocks of the given sizes, and the bytes of its elements: those
+// that the first member states, or 8, if they divide all blocks; else single bytes.
+func elementsOf(blocks []block, size func(b block) int64) (datatype int, element int64) {
+	element = cmp.Or(blocks[0].element, sizes[typeDouble])
+	datatype = datatypeOf(element)
+	if datatype < 0 || slices.ContainsFunc(blocks, func(b block) bool { return size(b)%element != 0 }) {
+		return typeByte, 1
+	}
+	return datatype, element
 }
 
 // numbers returns the text of numbers with a blank before each.

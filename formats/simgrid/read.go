@@ -69,7 +69,7 @@ type rankReader struct {
 	unknown      []int    // receives that take the size of their message
 	before       []string // lines without an op since the last op
 	attrs        dag.Text
-	counts       string // attributes with the bytes by partner of the last op; "": none
+	counts       string // attributes of the last op with the bytes by partner or of an element; "": none
 	last         lines  // of the last op
 }
 

@@ -6,7 +6,9 @@ package simgrid
 import (
 	"bytes"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -102,22 +104,32 @@ func isRank(field []byte) bool {
 	return len(field) <= 10
 }
 
-// detectList reports whether every line is one name, and the first is that of a file of actions.
+// detectList reports whether every line is one name, and the first is that of a file of actions, or all are names as
+// smpirun gives them.
 func detectList(head []byte, beside func(name string) []byte) bool {
 	whole := head
 	if len(head) == format.DetectBytes { // the last line may be cut
 		whole = head[:bytes.LastIndexByte(head, '\n')+1]
 	}
-	first, rest := firstLine(whole)
-	if first == nil || !isName(first) {
+	first, _ := firstLine(whole)
+	if first == nil {
 		return false
 	}
-	for line, rest := firstLine(rest); line != nil; line, rest = firstLine(rest) {
+	recorded := true
+	for line, rest := firstLine(whole); line != nil; line, rest = firstLine(rest) {
 		if !isName(line) {
 			return false
 		}
+		recorded = recorded && isRecorded(line)
 	}
-	return detect(beside(string(first)))
+	return recorded || slices.ContainsFunc(places(string(first)), func(name string) bool { return detect(beside(name)) })
+}
+
+// isRecorded reports whether a name is one that smpirun gives to the file of a rank.
+func isRecorded(name []byte) bool {
+	stem, isText := bytes.CutSuffix(name, []byte(".txt"))
+	at := bytes.LastIndex(stem, []byte("_rank-"))
+	return isText && at >= 0 && len(stem) > at+len("_rank-") && isRank(stem[at+len("_rank-"):])
 }
 
 // isName reports whether a line may be the name of a file.
@@ -125,10 +137,35 @@ func isName(line []byte) bool {
 	return !bytes.ContainsAny(line, " \t\x00")
 }
 
-// beside returns the path of a file that a list names.
+// places returns the paths, relative to the folder of a list if they are not absolute, where a file that the list names
+// may be: that name, the same relative to the working folder, for which smpirun writes it, and the end of the name, with
+// one folder, if the list has been moved.
+func places(name string) []string {
+	all := []string{name}
+	if filepath.IsAbs(name) {
+		return all
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		all = append(all, path)
+	}
+	if folder := filepath.Base(filepath.Dir(name)); folder != "." && folder != ".." {
+		all = append(all, filepath.Join(folder, filepath.Base(name)))
+	}
+	return all
+}
+
+// beside returns the path of a file that a list names: the first of its places where a file is, or else the first.
 func beside(list, name string) string {
 	if filepath.IsAbs(name) || strings.HasPrefix(list, "<") {
 		return name
+	}
+	for _, place := range places(name) {
+		if !filepath.IsAbs(place) {
+			place = filepath.Join(filepath.Dir(list), place)
+		}
+		if info, err := os.Stat(place); err == nil && info.Mode().IsRegular() {
+			return place
+		}
 	}
 	return filepath.Join(filepath.Dir(list), name)
 }
@@ -141,8 +178,12 @@ var sizes = [60]int64{
 
 // Datatypes.
 const (
-	typeDouble = 0
-	typeByte   = 6
+	typeDouble            = 0
+	typeInt               = 1
+	typeShort             = 3
+	typeByte              = 6
+	typeLongDouble        = 14
+	typeLongDoubleComplex = 27
 )
 
 // Wildcards of receives.

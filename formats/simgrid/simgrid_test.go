@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/formats/format"
 )
 
@@ -465,4 +466,82 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(ranks*(5*steps+1))*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// TestElements checks that the size of elements is read, and written as a datatype of that size.
+func TestElements(t *testing.T) {
+	for _, c := range []struct{ line, attrs, written string }{
+		{"allgatherv 5 5 2", `{"element":1}`, "allgatherv 5 5 2 6 6"},
+		{"allgatherv 5 5 2 5 5", `{"element":4}`, "allgatherv 5 5 2 1 1"},
+		{"allgatherv 5 5 2 4 4", "", "allgatherv 40 40 16 6 6"},
+		{"reducescatter 5 2 0 14", `{"element":16}`, "reducescatter 5 2 0 14"},
+		{"reducescatter 5 2 0 4", "", "reducescatter 5 2 0 0"},
+	} {
+		other := strings.Replace(c.line, "allgatherv 5", "allgatherv 2", 1)
+		trace, _, err := parseText("0 init\n1 init\n0 "+c.line+"\n1 "+other+"\n0 finalize\n1 finalize\n", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := trace.Ranks[0].Attrs.At(1)
+		element, stated := attr.ParseElement(kept)
+		plain := ""
+		if stated {
+			plain = attr.WithElement("", element)
+		}
+		if plain != c.attrs {
+			t.Errorf("%s: attributes %s, expected %s", c.line, kept, c.attrs)
+		}
+		for _, r := range trace.Ranks { // as from another format
+			var all dag.Text
+			for i := range r.Len() {
+				text := r.Attrs.At(i)
+				if i == 1 {
+					text = plain
+				}
+				all.Append(i, text)
+			}
+			r.Attrs = all
+		}
+		if text := written(t, trace, nil); !strings.Contains(text, "0 "+c.written+"\n") {
+			t.Errorf("%s: written\n%s\nexpected %s", c.line, text, c.written)
+		}
+		if l := Format.Losses(trace); len(l) > 0 {
+			t.Errorf("%s: loses %v", c.line, l)
+		}
+	}
+}
+
+// TestListPlaces checks where the files that a list names are found.
+func TestListPlaces(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	for _, path := range []string{"here/a.txt", "work/b_files/1_rank-1.txt", "moved/c_files/1_rank-1.txt"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("0 init\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][3]string{
+		{"here/list", "a.txt", "here/a.txt"},
+		{"here/list", "work/b_files/1_rank-1.txt", "work/b_files/1_rank-1.txt"},
+		{"moved/list", "old/c_files/1_rank-1.txt", "moved/c_files/1_rank-1.txt"},
+		{"here/list", "none/1_rank-1.txt", "here/none/1_rank-1.txt"},
+	} {
+		got, err := filepath.Abs(beside(c[0], c[1]))
+		want, _ := filepath.Abs(c[2])
+		if err != nil || got != want {
+			t.Errorf("%v: %s (%v)", c, got, err)
+		}
+	}
+	missing := func(string) []byte { return nil }
+	if !detectList([]byte("x/1_rank-1.txt\nx/1_rank-2.txt\n"), missing) {
+		t.Error("a list of missing files is not detected")
+	}
+	for _, text := range []string{"", "x_rank-.txt\n", "x_rank-1.log\n", "x_rank-1.txt\nother.txt\n"} {
+		if detectList([]byte(text), missing) {
+			t.Errorf("%q is detected as a list", text)
+		}
+	}
 }

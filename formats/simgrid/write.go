@@ -103,8 +103,8 @@ type writer struct {
 
 type lostCounts struct{ markers, uneven, timed, tags, attrs, received int64 }
 
-// block is the sizes of a member of a collective.
-type block struct{ bytes, received int64 }
+// block is the sizes of a member of a collective. element is that of an element, 0 if it is not stated.
+type block struct{ bytes, received, element int64 }
 
 func losses(t *dag.Trace) []format.Loss {
 	w := newWriter(nil, t, newWriteOptions())
@@ -211,7 +211,8 @@ func (w *writer) all() error {
 			if instance == len(w.blocks) {
 				w.blocks = append(w.blocks, nil)
 			}
-			w.blocks[instance] = append(w.blocks[instance], block{r.Bytes.At(i), r.RecvBytes.At(i)})
+			element, _ := attr.ParseElement(r.Attrs.At(i))
+			w.blocks[instance] = append(w.blocks[instance], block{r.Bytes.At(i), r.RecvBytes.At(i), element})
 			instance++
 		}
 	}
@@ -284,13 +285,31 @@ func (c *rankWriter) emit(lines ...string) {
 	}
 }
 
-// isCounts reports whether attributes are no more than the bytes by partner of an alltoallv, which its line has.
-func (c *rankWriter) isCounts(i int, attrs string) bool {
-	if c.r.Kind[i] != dag.Coll || c.r.Subkind.At(i) != dag.Alltoallv {
+// isWritten reports whether attributes are no more than the bytes by partner of an alltoallv or the size of an element,
+// which the line of the collective has.
+func (c *rankWriter) isWritten(i int, attrs string) bool {
+	if c.r.Kind[i] != dag.Coll {
 		return false
 	}
-	counts, ok := attr.ParseCounts(attrs)
-	return ok && attrs == attr.WithCounts("", &counts)
+	switch c.r.Subkind.At(i) {
+	case dag.Alltoallv:
+		counts, ok := attr.ParseCounts(attrs)
+		return ok && attrs == attr.WithCounts("", &counts)
+	case dag.Allgatherv, dag.ReduceScatter:
+		element, ok := attr.ParseElement(attrs)
+		return ok && attrs == attr.WithElement("", element) && datatypeOf(element) >= 0
+	}
+	return false
+}
+
+// datatypeOf returns a datatype with elements of a size in bytes, or -1.
+func datatypeOf(element int64) int {
+	for _, id := range [...]int{typeByte, typeShort, typeInt, typeDouble, typeLongDouble, typeLongDoubleComplex} {
+		if sizes[id] == element {
+			return id
+		}
+	}
+	return -1
 }
 
 // op writes op i and returns the last op that its lines cover.
@@ -304,7 +323,7 @@ func (c *rankWriter) op(i int) int {
 	if last, ok := c.kept(i, kept.Line); ok {
 		return last
 	}
-	if attrs != "" && (kept.Line != "" || attrs != kept.encode()) && !c.isCounts(i, attrs) {
+	if attrs != "" && (kept.Line != "" || attrs != kept.encode()) && !c.isWritten(i, attrs) {
 		c.lost.attrs++
 	}
 	op := r.Op(i)
