@@ -21,8 +21,10 @@ type Options struct {
 	Network    string // of analytical, as --network names it
 	Congestion string // of analytical, as --congestion names it; empty: unaware
 	Seed       uint64 // of the draws of intervals
-	Threads    int    // of the predictions, at least 1
-	Version    string // of the program, for the file
+
+	Recorded *dag.Trace // whose collectives identify algorithms if tables have none, on flow; nil: none
+	Threads  int        // of the predictions, at least 1
+	Version  string     // of the program, for the file
 }
 
 // Backends are the backends whose parameters Estimate estimates; the first is the default.
@@ -64,6 +66,14 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	found, err := identify(ctx, rows, o.Threads, time, usualTable(f))
 	if err != nil {
 		return nil, err
+	}
+	if o.Recorded != nil && f.Backend == flow.Backend.Name && len(found.choices) == 0 {
+		recorded, err := identifyRecorded(ctx, o.Recorded, f, o.Threads, time)
+		if err != nil {
+			return nil, err
+		}
+		recorded.remarks = append(found.remarks, recorded.remarks...)
+		found = recorded
 	}
 	f.Choices, f.Collective = found.choices, found.expression
 	f.Remarks = append(f.Remarks, found.remarks...)

@@ -176,8 +176,13 @@ func (rec *recording) observeWait(c *callTimes, w *completion, took func(m *mess
 }
 
 // rows returns the times in calls as measurements. Sends that wait have no overhead. Without blocking sends, the time
-// in a blocking send is that in a non-blocking one, and assumed is true.
-func (c *callTimes) rows() (rows []fit.Measurement, assumed bool) {
+// in a blocking send is that in a non-blocking one, and assumed is true. Of sizes that another one represents,
+// there are no times in calls.
+func (c *callTimes) rows(of map[int64]int64) (rows []fit.Measurement, assumed bool) {
+	other := func(bytes int64, _ []dag.Time) bool { return of[bytes] != bytes }
+	for _, s := range []series{c.send, c.nonBlocking, c.late, c.waited} {
+		maps.DeleteFunc(s, other)
+	}
 	from := c.sends.threshold()
 	maps.DeleteFunc(c.send, func(bytes int64, _ []dag.Time) bool { return bytes >= from })
 	// A late receive of a size that waits has the time of the message.

@@ -171,8 +171,8 @@ func (r reason) text(f *fit.File, c *covered) string {
 			extent(int64(c.least.ranks), int64(c.most.ranks)), extent(int64(fewest), int64(most)), used)
 	case algorithmLacks:
 		n := f.Choices[r.none]
-		return fmt.Sprintf("no algorithm explains the times of %s of %s bytes on %d ranks (%s: %s); the algorithm is %s",
-			kind, extent(n.From, n.To), n.Ranks, n.Algorithm, percent(n.Error), used)
+		return fmt.Sprintf("no algorithm explains the times of %s of %s bytes on %d ranks (%s: %s); the algorithm is "+
+			"%s", kind, extent(n.From, n.To), n.Ranks, n.Algorithm, percent(n.Error), used)
 	}
 	return fmt.Sprintf("%s of %s bytes, measured from %d to %d; the algorithm is %s", kind,
 		extent(c.least.bytes, c.most.bytes), from, to, used)

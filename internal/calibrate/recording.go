@@ -3,6 +3,8 @@ package calibrate
 import (
 	"cmp"
 	"context"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/tracedag/tracedag/dag"
@@ -14,8 +16,8 @@ import (
 type recording struct {
 	messages    []message
 	completions []completion
-	collectives [][]span // by rank, ascending
-	start       dag.Time // of the first call
+	collectives [][]period // by rank, ascending
+	start       dag.Time   // of the first call
 }
 
 // message is a message of a recording.
@@ -58,12 +60,12 @@ type request struct {
 	receive bool
 }
 
-// span is the start and the end of a call.
-type span struct{ start, end dag.Time }
+// period is the start and the end of a call.
+type period struct{ start, end dag.Time }
 
 // overlaps reports whether one of the ascending spans has a part between two times.
-func overlaps(spans []span, from, to dag.Time) bool {
-	i, _ := slices.BinarySearchFunc(spans, from, func(s span, t dag.Time) int { return cmp.Compare(s.end, t) })
+func overlaps(spans []period, from, to dag.Time) bool {
+	i, _ := slices.BinarySearchFunc(spans, from, func(s period, t dag.Time) int { return cmp.Compare(s.end, t) })
 	return i < len(spans) && spans[i].start < to
 }
 
@@ -90,7 +92,7 @@ func (c *rankCalls) read(rec *recording, rank int) {
 		rec.start = min(rec.start, start)
 		switch kind := r.Kind[i]; {
 		case kind == dag.Coll:
-			rec.collectives[rank] = append(rec.collectives[rank], span{start, end})
+			rec.collectives[rank] = append(rec.collectives[rank], period{start, end})
 		case kind == dag.Calc && r.Duration.At(i) == 0:
 			c.wait(rec, i, start, end)
 		case !isMessage(kind) || c.returnsAtOnce(i):
@@ -100,7 +102,7 @@ func (c *rankCalls) read(rec *recording, rank int) {
 			c.own(rec, i, start, end)
 		}
 	}
-	slices.SortFunc(rec.collectives[rank], func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(rec.collectives[rank], func(a, b period) int { return cmp.Compare(a.start, b.start) })
 }
 
 func isMessage(kind dag.Kind) bool { return kind == dag.Send || kind == dag.Recv }
@@ -153,7 +155,7 @@ func readRecording(ctx context.Context, t *dag.Trace) (*recording, error) {
 	if !measured {
 		return nil, ErrUnmeasured
 	}
-	rec := &recording{collectives: make([][]span, len(t.Ranks)), start: dag.MaxTime}
+	rec := &recording{collectives: make([][]period, len(t.Ranks)), start: dag.MaxTime}
 	calls := make([]rankCalls, len(t.Ranks))
 	for rank, r := range t.Ranks {
 		calls[rank].number, calls[rank].rank = int32(rank), r
@@ -185,6 +187,38 @@ func readRecording(ctx context.Context, t *dag.Trace) (*recording, error) {
 		rec.request(calls[rank].rank, calls[rank].owner, order[rank])
 	}
 	return rec, nil
+}
+
+// mostSizes is the number of sizes of messages from which sizes of about the same magnitude count as one of them, and
+// sizesPerOctave their number between powers of two then: an estimate takes the time of the square of their number.
+const (
+	mostSizes      = 64
+	sizesPerOctave = 4
+)
+
+// representatives returns, by size, the size that stands for it: itself or, of many sizes, the most frequent one of
+// about its magnitude.
+func (rec *recording) representatives() map[int64]int64 {
+	number := map[int64]int{}
+	for i := range rec.messages {
+		number[rec.messages[i].bytes]++
+	}
+	sizes := slices.Sorted(maps.Keys(number))
+	of := make(map[int64]int64, len(sizes))
+	magnitude := func(bytes int64) int { return int(math.Floor(sizesPerOctave * math.Log2(float64(max(bytes, 1))))) }
+	for i := 0; i < len(sizes); {
+		end, best := i+1, sizes[i]
+		for len(sizes) > mostSizes && end < len(sizes) && magnitude(sizes[end]) == magnitude(sizes[i]) {
+			if number[sizes[end]] > number[best] {
+				best = sizes[end]
+			}
+			end++
+		}
+		for ; i < end; i++ {
+			of[sizes[i]] = best
+		}
+	}
+	return of
 }
 
 // request adds the requests of a rank to their completions, in the order of the calls.

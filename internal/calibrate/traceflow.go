@@ -42,6 +42,7 @@ func flowTimes(ctx context.Context, rec *recording, table *fit.Table, o Options)
 		return err
 	}
 	var before []fit.Measurement
+	f.sizes = rec.representatives()
 	var wrong int
 	var far dag.Time
 	for round := range traceRounds {
@@ -55,7 +56,7 @@ func flowTimes(ctx context.Context, rec *recording, table *fit.Table, o Options)
 			wrong, far = n, by
 		}
 		calls := rec.observe(func(m *message) dag.Time { return ticks(f.alone(m)) })
-		rows, assumed := calls.rows()
+		rows, assumed := calls.rows(f.sizes)
 		f.os, f.ois = overheadOf(rows, fit.SendCall), overheadOf(rows, fit.IsendCall)
 		f.or = overheadOf(rows, fit.WaitLate)
 		f.detached, f.async, f.assumed = calls.sends.threshold(), calls.receives.threshold(), assumed
@@ -95,8 +96,9 @@ type traceFlow struct {
 	names           []string    // of distances: the first two ranks
 	routes          []fit.Route // of distances
 	os, ois, or     func(bytes int64) float64
-	assumed         bool  // os is ois
-	detached, async int64 // first sizes that wait
+	assumed         bool            // os is ois
+	detached, async int64           // first sizes that wait
+	sizes           map[int64]int64 // by size: the size that represents it
 	used            []sample
 	samples, early  int // number of samples, and of calls that end before the message begins
 }
@@ -374,9 +376,9 @@ func (f *traceFlow) sample(c *completion, arrived []dag.Time) (s sample, ok bool
 		f.early++
 		return s, false
 	}
-	s = sample{distance: m.distance, bytes: m.bytes, ratio: float64(took) / float64(simulated)}
-	alone := f.alone(m)
-	s.seconds, s.crowding = alone*s.ratio, seconds(simulated)/alone
+	s = sample{distance: m.distance, bytes: f.sizes[m.bytes], ratio: float64(took) / float64(simulated)}
+	s.crowding = seconds(simulated) / f.alone(m)
+	s.seconds = f.alone(&message{bytes: s.bytes, distance: m.distance}) * s.ratio
 	return s, true
 }
 

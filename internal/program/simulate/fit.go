@@ -109,7 +109,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		tables = append(tables, table)
 	}
 	if o.fitting.trace != "" {
-		table, err := o.readMessages(p, o.fitting.trace, to)
+		table, err := o.readMessages(p, o.fitting.trace, &to)
 		if err != nil {
 			return err
 		}
@@ -239,15 +239,16 @@ func readTable(p *cli.Program, name string) (*fit.Table, error) {
 }
 
 // readMessages returns the times of messages of a recorded trace.
-func (o *options) readMessages(p *cli.Program, name string, to calibrate.Options) (*fit.Table, error) {
+func (o *options) readMessages(p *cli.Program, name string, to *calibrate.Options) (*fit.Table, error) {
 	read, err := p.ReadTrace(name, o.Read, cli.ReadOptions{Digest: true})
 	if err != nil {
 		return nil, err
 	}
-	table, err := calibrate.FromTrace(p.Context(), read.Trace, to)
+	table, err := calibrate.FromTrace(p.Context(), read.Trace, *to)
 	if err != nil {
 		return nil, format.InFile(read.Name, err)
 	}
+	to.Recorded = read.Trace
 	table.Name, table.SHA256 = read.Name, origin.Digest(read.Inputs)
 	return table, nil
 }

@@ -93,6 +93,30 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
+// TestFitTraceOfRecording fits a machine to the recording of one program, and predicts it and another one.
+func TestFitTraceOfRecording(t *testing.T) {
+	folder := os.Getenv("TRACEDAG_VECTORS")
+	if folder == "" {
+		t.Skip("set TRACEDAG_VECTORS to the folder of third-party sample files")
+	}
+	folder, err := filepath.Abs(filepath.Join(folder, "smpi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, program := range []string{"star-lulesh-27", "star-jacobi-16"} {
+		unpack(t, filepath.Join(folder, program+".tgz"))
+	}
+	r := clitest.Run(newCommand, "--fit", "--fit-backend", "flow", "--topology", filepath.Join(folder, "star1g.xml"),
+		"--fit-trace", "star-lulesh-27", "--fit-out", "flow.json")
+	if r.Status != 0 || !strings.Contains(r.Stdout, "the factors are those of --flow-model smpi") ||
+		!strings.Contains(r.Stdout, "--collective 'smpi-mpich'") {
+		t.Fatalf("status %d, stdout %s, stderr %s", r.Status, r.Stdout, r.Stderr)
+	}
+	checkRecording(t, "star-lulesh-27", [2]float64{0.1, 0.5}, "--params", "./flow.json")
+	checkRecording(t, "star-jacobi-16", [2]float64{1, 1}, "--params", "./flow.json")
+}
+
 // checkRecording compares a recorded program with its prediction.
 func checkRecording(t *testing.T, program string, most [2]float64, args ...string) {
 	t.Helper()

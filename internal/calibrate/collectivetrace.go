@@ -1,0 +1,356 @@
+package calibrate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/internal/par"
+	"github.com/tracedag/tracedag/sim/fit"
+	"github.com/tracedag/tracedag/sim/topology"
+)
+
+// Limits of the collectives of a trace that are predicted: calls of each collective, communicator and size, and sizes
+// of each collective on a number of ranks.
+const (
+	instancesTried = 3
+	sizesTried     = 6
+)
+
+// ruledOut is the error from which an algorithm is not tried on further calls, relative to the best one and at least.
+const (
+	ruledOutShare = 4
+	ruledOutLeast = 0.25
+)
+
+// clearly is the difference of mean errors from which one algorithm, or table, explains a trace better than another.
+const clearly = 0.01
+
+// call is a collective of a recording.
+type call struct {
+	comm    int32
+	ops     []place // by member
+	entered dag.Time
+	spread  dag.Time // between the first member that enters it and the last one
+	took    dag.Time // from the last one to the end
+}
+
+// place is an op of a rank.
+type place struct{ rank, op int }
+
+// calls are the calls of a collective, a communicator's number of ranks and a size.
+type calls struct {
+	use
+	calls      []call
+	algorithms []string
+	errors     []float64 // by algorithm
+}
+
+// identifyRecorded finds the algorithms of the collectives of a recording: it simulates calls whose members enter them
+// at the recorded times with every algorithm, and compares the ends of all members. A collective has one algorithm for
+// all sizes and ranks, or that of the table that explains most.
+func identifyRecorded(ctx context.Context, t *dag.Trace, f *fit.File, threads int, time replayer) (*identified, error) {
+	groups := callsOf(t)
+	if err := par.EachOn(threads, len(groups), func(i int) error {
+		return groups[i].predict(ctx, t, time)
+	}); err != nil {
+		return nil, err
+	}
+	groups = slices.DeleteFunc(groups, func(g *calls) bool { return len(g.errors) == 0 })
+	found := new(identified)
+	if len(groups) == 0 {
+		return found, nil
+	}
+	base := bestTable(groups, topology.IsPlatform(f.Topology))
+	entries := []string{base.name}
+	for i := 0; i < len(groups); {
+		end := i + 1
+		for end < len(groups) && groups[end].kind == groups[i].kind {
+			end++
+		}
+		if rule := base.exception(groups[i:end]); rule != "" {
+			entries = append(entries, rule)
+		}
+		i = end
+	}
+	if base.name == collective.Tables()[0] {
+		entries = entries[1:] // the default needs no name
+	}
+	found.expression = strings.Join(entries, ";")
+	choice, err := collective.ParseChoice(found.expression)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		found.choices = append(found.choices, g.choice(choice))
+	}
+	found.remarks = append(found.remarks, fmt.Sprintf("the algorithms are those of collectives of the trace: up to %d "+
+		"calls of each size, whose other messages are not simulated; the table %s decides for collectives that the "+
+		"trace lacks", instancesTried, base.name))
+	return found, nil
+}
+
+// callsOf returns the calls of collectives by collective, ranks and size. The first call of a communicator may set it
+// up, and counts only if it is the only one. Calls whose members enter them at about the same time come first.
+func callsOf(t *dag.Trace) (groups []*calls) {
+	type instance struct{ comm, k int32 }
+	all := map[instance]*call{}
+	var order []instance
+	for rank, r := range t.Ranks {
+		next := map[int32]int32{}
+		returns := r.StartDependents()
+		for i, kind := range r.Kind {
+			if kind != dag.Coll {
+				continue
+			}
+			at := instance{r.Comm.At(i), next[r.Comm.At(i)]}
+			next[at.comm]++
+			if len(returns.Of(i)) > 0 {
+				continue // a non-blocking one
+			}
+			c := all[at]
+			if c == nil {
+				c = &call{comm: at.comm}
+				all[at], order = c, append(order, at)
+			}
+			c.ops = append(c.ops, place{rank, i})
+		}
+	}
+	slices.SortFunc(order, func(a, b instance) int { return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.k, b.k)) })
+	index := map[use]*calls{}
+	for _, at := range order {
+		c := all[at]
+		u, ok := c.measure(t)
+		if !ok {
+			continue
+		}
+		g := index[u]
+		if g == nil {
+			g = &calls{use: u}
+			index[u], groups = g, append(groups, g)
+		}
+		g.calls = append(g.calls, *c)
+	}
+	for _, g := range groups {
+		if len(g.calls) > 1 {
+			g.calls = g.calls[1:]
+		}
+		slices.SortStableFunc(g.calls, func(a, b call) int { return cmp.Compare(a.spread, b.spread) })
+		g.calls = g.calls[:min(len(g.calls), instancesTried)]
+	}
+	slices.SortFunc(groups, func(a, b *calls) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.bytes, b.bytes))
+	})
+	return thinned(groups)
+}
+
+// thinned returns few sizes of each collective and number of ranks, among them the smallest and the largest one.
+func thinned(groups []*calls) (some []*calls) {
+	for i := 0; i < len(groups); {
+		end := i + 1
+		for end < len(groups) && groups[end].kind == groups[i].kind && groups[end].ranks == groups[i].ranks {
+			end++
+		}
+		n := end - i
+		for k := range min(n, sizesTried) {
+			at := k
+			if n > sizesTried {
+				at = k * (n - 1) / (sizesTried - 1)
+			}
+			some = append(some, groups[i+at])
+		}
+		i = end
+	}
+	return some
+}
+
+// measure returns the collective of the call. It returns false if a member has no times, or the call is too large.
+func (c *call) measure(t *dag.Trace) (u use, ok bool) {
+	first, last, end := dag.MaxTime, dag.Time(math.MinInt64), dag.Time(math.MinInt64)
+	for _, p := range c.ops {
+		r := t.Ranks[p.rank]
+		start, until := r.Measured(p.op)
+		if start == dag.Unmeasured || until == dag.Unmeasured {
+			return u, false
+		}
+		u.kind, u.bytes = r.Subkind.At(p.op), max(u.bytes, r.Bytes.At(p.op))
+		first, last, end = min(first, start), max(last, start), max(end, until)
+	}
+	c.entered, c.spread, c.took = first, last-first, end-last
+	if c.took <= 0 {
+		c.took = end - first
+	}
+	u.ranks = len(c.ops)
+	if u.kind == dag.Alltoall || u.kind == dag.Scatter {
+		u.bytes /= int64(max(u.ranks, 1))
+	}
+	ok = u.ranks == t.Comms[c.comm].Size() && u.ranks > 1 && u.ranks <= maxRanks && u.ranks*u.ranks <= maxMessages
+	return u, ok && c.took > 0
+}
+
+// predict computes the errors of all algorithms, and those of tables with their parameters: the mean over the members of
+// the difference of ends, relative to the time of the call.
+func (g *calls) predict(ctx context.Context, t *dag.Trace, time replayer) error {
+	own := group{kind: g.kind, ranks: g.ranks}
+	g.algorithms = collective.AlgorithmNames(g.kind)
+	for _, name := range collective.Tables() {
+		c, err := collective.ParseChoice(name)
+		if err != nil {
+			return err
+		}
+		if a := c.Selected(g.kind, own.largest(g.bytes), g.ranks); !slices.Contains(g.algorithms, a) {
+			g.algorithms = append(g.algorithms, a)
+		}
+	}
+	errs := make([][]float64, len(g.algorithms))
+	out := make([]bool, len(g.algorithms))
+	for i := range g.calls {
+		best := math.Inf(1)
+		for a, name := range g.algorithms {
+			if out[a] {
+				continue
+			}
+			e, err := g.calls[i].error(ctx, t, g.kind, name, time)
+			if err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				e = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
+			}
+			errs[a] = append(errs[a], e)
+			best = min(best, e)
+		}
+		for a := range errs {
+			out[a] = out[a] || errs[a][len(errs[a])-1] > max(ruledOutShare*best, ruledOutLeast)
+		}
+	}
+	for a, e := range errs {
+		slices.Sort(e)
+		if median := e[len(e)/2]; !out[a] {
+			g.errors = append(g.errors, median)
+		} else {
+			g.errors = append(g.errors, max(median, ruledOutLeast))
+		}
+	}
+	if best := slices.Min(g.errors); math.IsInf(best, 0) {
+		g.errors = nil
+	}
+	return nil
+}
+
+// error returns the error of an algorithm.
+func (c *call) error(ctx context.Context, t *dag.Trace, kind dag.Subkind, algorithm string, time replayer) (float64,
+	error) {
+	choice, err := collective.ParseChoice(kind.String() + "=" + algorithm)
+	if err != nil {
+		return 0, err
+	}
+	s := newScene(len(t.Ranks))
+	comm := int32(0)
+	if c.comm != 0 {
+		comm = s.builder.AddComm(t.Comms[c.comm])
+	}
+	for _, p := range c.ops {
+		start, _ := t.Ranks[p.rank].Measured(p.op)
+		s.add(p.rank, dag.Op{Kind: dag.Calc, Duration: start - c.entered})
+		op := t.Ranks[p.rank].Op(p.op)
+		s.add(p.rank, dag.Op{Kind: dag.Coll, Subkind: kind, Bytes: op.Bytes, RecvBytes: op.RecvBytes, Peer: op.Peer,
+			Comm: comm, Attrs: op.Attrs})
+	}
+	s.mark()
+	at, _, err := s.run(ctx, choice, time)
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, p := range c.ops {
+		_, end := t.Ranks[p.rank].Measured(p.op)
+		sum += math.Abs(at[p.rank][0] - seconds(end-c.entered))
+	}
+	return sum / float64(len(c.ops)) / seconds(c.took), nil
+}
+
+// of returns the error of an algorithm, up to 1.
+func (g *calls) of(algorithm string) float64 {
+	if a := slices.Index(g.algorithms, algorithm); a >= 0 {
+		return min(g.errors[a], 1)
+	}
+	return 1
+}
+
+// selected returns the algorithm of a choice.
+func (g *calls) selected(c *collective.Choice) string {
+	own := group{kind: g.kind, ranks: g.ranks}
+	return c.Selected(g.kind, own.largest(g.bytes), g.ranks)
+}
+
+// bestTable returns the table of algorithms with the smallest mean error, the first of those that are not clearly worse.
+// On a platform of SimGrid, those of SMPI come first.
+func bestTable(groups []*calls, platform bool) (best table) {
+	names := collective.Tables()
+	if platform {
+		slices.SortStableFunc(names, func(a, b string) int {
+			return cmp.Compare(strings.Index(b, "smpi-"), strings.Index(a, "smpi-"))
+		})
+	}
+	least := math.Inf(1)
+	for _, name := range names {
+		c, err := collective.ParseChoice(name)
+		if err != nil {
+			panic(err) // names are those of the tables
+		}
+		t := table{name: name, choice: c}
+		if e := t.error(groups); e < least-clearly {
+			best, least = t, e
+		}
+	}
+	return best
+}
+
+// error returns the mean error of the table.
+func (t *table) error(groups []*calls) (mean float64) {
+	for _, g := range groups {
+		mean += g.of(g.selected(&t.choice)) / float64(len(groups))
+	}
+	return mean
+}
+
+// exception returns the rule of a collective that one algorithm explains clearly better than the table, or "".
+func (t *table) exception(groups []*calls) string {
+	least, best := t.error(groups)-clearly, ""
+	for _, a := range groups[0].algorithms {
+		mean := 0.0
+		for _, g := range groups {
+			mean += g.of(a) / float64(len(groups))
+		}
+		if mean < least {
+			least, best = mean, a
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return groups[0].kind.String() + "=" + best
+}
+
+// choice returns the algorithm that a choice selects, and the best other one.
+func (g *calls) choice(c collective.Choice) fit.Choice {
+	a := g.selected(&c)
+	f := fit.Choice{Collective: g.kind.String(), Ranks: g.ranks, From: g.bytes, To: g.bytes, Algorithm: a,
+		Error: g.of(a), RunnerUpError: math.Inf(1)}
+	for i, name := range g.algorithms {
+		if name != a && g.errors[i] < f.RunnerUpError {
+			f.RunnerUp, f.RunnerUpError = name, g.errors[i]
+		}
+	}
+	if f.RunnerUp == "" {
+		f.RunnerUpError = 0
+	}
+	f.None = f.Error > unknown
+	return f
+}
