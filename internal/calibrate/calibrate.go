@@ -68,7 +68,7 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 		return nil, err
 	}
 	if o.Recorded != nil && f.Backend == flow.Backend.Name && len(found.choices) == 0 {
-		recorded, err := identifyRecorded(ctx, o.Recorded, f, o.Threads, time)
+		recorded, err := identifyRecorded(ctx, o.Recorded, f, o.Threads, time, usualTable(f))
 		if err != nil {
 			return nil, err
 		}

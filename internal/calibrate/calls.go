@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -132,7 +133,11 @@ func (rec *recording) observeReceives(c *callTimes, w *completion, took func(m *
 		bytes = m.bytes
 		t := took(m)
 		longest = max(longest, t)
-		early, late = max(early, m.left+t), max(late, max(m.left, m.posted)+t)
+		left := m.left
+		if m.call != nonBlocking && left > m.posted {
+			left = m.sent // the send may have waited for the receive
+		}
+		early, late = max(early, left+t), max(late, max(left, m.posted)+t)
 	}
 	switch begun := max(early, w.start); {
 	case !w.whole || receives == 0 || late < begun+longest/2:
@@ -175,27 +180,60 @@ func (rec *recording) observeWait(c *callTimes, w *completion, took func(m *mess
 	}
 }
 
-// rows returns the times in calls as measurements. Sends that wait have no overhead. Without blocking sends, the time
-// in a blocking send is that in a non-blocking one, and assumed is true. Of sizes that another one represents,
+// rows returns the times in calls as measurements, and remarks about them. Sends that wait have no overhead. Without
+// blocking sends, the time in a blocking send is that in a non-blocking one. Of sizes that another one represents,
 // there are no times in calls.
-func (c *callTimes) rows(of map[int64]int64) (rows []fit.Measurement, assumed bool) {
+func (c *callTimes) rows(of map[int64]int64) (rows []fit.Measurement, remarks []string) {
 	other := func(bytes int64, _ []dag.Time) bool { return of[bytes] != bytes }
 	for _, s := range []series{c.send, c.nonBlocking, c.late, c.waited} {
 		maps.DeleteFunc(s, other)
 	}
 	from := c.sends.threshold()
 	maps.DeleteFunc(c.send, func(bytes int64, _ []dag.Time) bool { return bytes >= from })
+	maps.DeleteFunc(c.waited, func(bytes int64, _ []dag.Time) bool { return bytes >= from })
 	// A late receive of a size that waits has the time of the message.
-	from = c.receives.threshold()
+	until := min(from, c.receives.threshold())
 	for bytes, times := range c.late {
-		if bytes < from {
+		if bytes < until {
 			c.waited[bytes] = append(c.waited[bytes], times...)
 		}
 	}
 	send := c.send
-	if assumed = len(send) == 0 && len(c.nonBlocking) > 0; assumed {
-		send = c.nonBlocking
+	if len(send) == 0 && len(c.nonBlocking) > 0 {
+		send = maps.Clone(c.nonBlocking)
+		maps.DeleteFunc(send, func(bytes int64, _ []dag.Time) bool { return bytes >= from })
+		remarks = append(remarks, "os is not determined: the trace has no blocking sends that end before their "+
+			"messages; ois is assumed")
 	}
-	return slices.Concat(send.rows(fit.SendCall), c.nonBlocking.rows(fit.IsendCall), c.sends.rows(fit.SendLate),
-		c.receives.rows(fit.RecvLate), c.waited.rows(fit.WaitLate)), assumed
+	for _, calls := range []struct {
+		times      series
+		test, name string
+		from       int64
+	}{{send, fit.SendCall, "os", from}, {c.nonBlocking, fit.IsendCall, "ois", math.MaxInt64},
+		{c.waited, fit.WaitLate, "or", from}} {
+		own := calls.times.rows(calls.test)
+		if len(own) == 1 {
+			if bytes, ok := farthest(of, own[0].Bytes, calls.from); ok {
+				remarks = append(remarks, fmt.Sprintf("%s is that of %d bytes, the only size of such calls, for all "+
+					"sizes", calls.name, own[0].Bytes))
+				same := own[0]
+				same.Bytes = bytes
+				own = append(own, same)
+			}
+		}
+		rows = append(rows, own...)
+	}
+	return slices.Concat(rows, c.sends.rows(fit.SendLate), c.receives.rows(fit.RecvLate)), remarks
+}
+
+// farthest returns the size with the largest ratio to another one, among those below a limit.
+func farthest(of map[int64]int64, from, limit int64) (bytes int64, ok bool) {
+	best := 1.0
+	for _, b := range slices.Sorted(maps.Keys(of)) {
+		large, small := float64(max(b, from, 1)), float64(max(min(b, from), 1))
+		if ratio := large / small; b < limit && ratio > best {
+			bytes, best, ok = b, ratio, true
+		}
+	}
+	return bytes, ok
 }

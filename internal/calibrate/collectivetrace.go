@@ -54,7 +54,10 @@ type calls struct {
 // identifyRecorded finds the algorithms of the collectives of a recording: it simulates calls whose members enter them
 // at the recorded times with every algorithm, and compares the ends of all members. A collective has one algorithm for
 // all sizes and ranks, or that of the table that explains most.
-func identifyRecorded(ctx context.Context, t *dag.Trace, f *fit.File, threads int, time replayer) (*identified, error) {
+//
+// Without collectives, the table usual decides, unless it is empty.
+func identifyRecorded(ctx context.Context, t *dag.Trace, f *fit.File, threads int, time replayer, usual string) (
+	*identified, error) {
 	groups := callsOf(t)
 	if err := par.EachOn(threads, len(groups), func(i int) error {
 		return groups[i].predict(ctx, t, time)
@@ -64,6 +67,10 @@ func identifyRecorded(ctx context.Context, t *dag.Trace, f *fit.File, threads in
 	groups = slices.DeleteFunc(groups, func(g *calls) bool { return len(g.errors) == 0 })
 	found := new(identified)
 	if len(groups) == 0 {
+		if found.expression = usual; usual != "" {
+			found.remarks = append(found.remarks, fmt.Sprintf("the trace has no collectives; the protocol of SMPI "+
+				"explains the messages: the table %s decides for collectives", usual))
+		}
 		return found, nil
 	}
 	base := bestTable(groups, topology.IsPlatform(f.Topology))
@@ -121,7 +128,9 @@ func callsOf(t *dag.Trace) (groups []*calls) {
 			c.ops = append(c.ops, place{rank, i})
 		}
 	}
-	slices.SortFunc(order, func(a, b instance) int { return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.k, b.k)) })
+	slices.SortFunc(order, func(a, b instance) int {
+		return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.k, b.k))
+	})
 	index := map[use]*calls{}
 	for _, at := range order {
 		c := all[at]
@@ -193,8 +202,8 @@ func (c *call) measure(t *dag.Trace) (u use, ok bool) {
 	return u, ok && c.took > 0
 }
 
-// predict computes the errors of all algorithms, and those of tables with their parameters: the mean over the members of
-// the difference of ends, relative to the time of the call.
+// predict computes the errors of all algorithms, and those of tables with their parameters: the mean over the members
+// of the difference of ends, relative to the time of the call.
 func (g *calls) predict(ctx context.Context, t *dag.Trace, time replayer) error {
 	own := group{kind: g.kind, ranks: g.ranks}
 	g.algorithms = collective.AlgorithmNames(g.kind)
@@ -289,8 +298,8 @@ func (g *calls) selected(c *collective.Choice) string {
 	return c.Selected(g.kind, own.largest(g.bytes), g.ranks)
 }
 
-// bestTable returns the table of algorithms with the smallest mean error, the first of those that are not clearly worse.
-// On a platform of SimGrid, those of SMPI come first.
+// bestTable returns the table of algorithms with the smallest mean error, the first of those that are not clearly
+// worse. On a platform of SimGrid, those of SMPI come first.
 func bestTable(groups []*calls, platform bool) (best table) {
 	names := collective.Tables()
 	if platform {

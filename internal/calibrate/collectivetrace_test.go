@@ -55,7 +55,7 @@ func TestCollectivesOfTrace(t *testing.T) {
 			}
 		}
 		found, err := identifyRecorded(context.Background(), trace, &fit.File{Topology: network}, 2,
-			replayOn("flow", settings))
+			replayOn("flow", settings), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,10 +56,10 @@ func flowTimes(ctx context.Context, rec *recording, table *fit.Table, o Options)
 			wrong, far = n, by
 		}
 		calls := rec.observe(func(m *message) dag.Time { return ticks(f.alone(m)) })
-		rows, assumed := calls.rows(f.sizes)
+		rows, remarks := calls.rows(f.sizes)
 		f.os, f.ois = overheadOf(rows, fit.SendCall), overheadOf(rows, fit.IsendCall)
 		f.or = overheadOf(rows, fit.WaitLate)
-		f.detached, f.async, f.assumed = calls.sends.threshold(), calls.receives.threshold(), assumed
+		f.detached, f.async, f.remarks = calls.sends.threshold(), calls.receives.threshold(), remarks
 		alone, err := f.pingPongs()
 		if err == nil {
 			err = checkSizes(alone)
@@ -96,7 +96,7 @@ type traceFlow struct {
 	names           []string    // of distances: the first two ranks
 	routes          []fit.Route // of distances
 	os, ois, or     func(bytes int64) float64
-	assumed         bool            // os is ois
+	remarks         []string        // about times in calls
 	detached, async int64           // first sizes that wait
 	sizes           map[int64]int64 // by size: the size that represents it
 	used            []sample
@@ -246,9 +246,10 @@ func (f *traceFlow) network() *fit.File {
 	one := func(v float64, unit string) fit.Parameter {
 		return fit.Parameter{Value: v, Low: v, High: v, Unit: unit}
 	}
-	n := &fit.File{Backend: flow.Backend.Name, Model: cmp.Or(f.file.Model, "smpi"), Parameters: map[string]fit.Parameter{
-		"detached": one(1<<62, "B"), "envelope": one(float64(f.options.Envelope), "B"),
-		"async_small": one(float64(min(f.async, 1<<62)), "B")}}
+	n := &fit.File{Backend: flow.Backend.Name, Model: cmp.Or(f.file.Model, "smpi")}
+	n.Parameters = map[string]fit.Parameter{"detached": one(1<<62, "B"),
+		"envelope":    one(float64(f.options.Envelope), "B"),
+		"async_small": one(float64(min(f.async, 1<<62)), "B")}
 	for _, s := range f.file.Segments {
 		n.Segments = append(n.Segments, fit.FileSegment{From: s.From, To: s.To, Parameters: map[string]fit.Parameter{
 			"latency_factor":   s.Parameters["latency_factor"],
@@ -418,9 +419,8 @@ func (f *traceFlow) describe(table *fit.Table) {
 		table.Remark("the simulation misses half of these times by less than %.2g %%, 95 %% of them by less than "+
 			"%.2g %%", 100*errs[len(errs)/2], 100*errs[len(errs)*95/100])
 	}
-	if f.assumed {
-		table.Remark("os is not determined: the trace has no blocking sends that end before their messages; ois is " +
-			"assumed")
+	for _, text := range f.remarks {
+		table.Remark("%s", text)
 	}
 	if f.early > 0 {
 		table.Remark("%d receives end before their sends start, and are discarded: clocks of ranks differ", f.early)

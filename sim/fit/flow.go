@@ -97,13 +97,17 @@ type flowEstimate struct {
 
 // findThresholds brackets the sizes at which the protocol changes.
 func (e *flowEstimate) findThresholds() {
-	e.detached = e.bracket("detached", SendLate, e.waits, "sends whose receive is posted late")
+	e.detached = e.bracket("detached", SendLate, e.waits, "sends whose receive is posted late", assumed)
+	same := int64(assumed) // machines with one threshold for both are common
+	if p := e.file.Parameters["detached"]; p.High < unlimited {
+		same = e.detached
+	}
 	e.async = e.bracket("async_small", RecvLate, func(m Measurement) bool {
 		if m.Waits != 0 {
 			return m.Waits > 0
 		}
 		return m.Seconds > e.shortest(m.Bytes)/2
-	}, "receives that are posted late")
+	}, "receives that are posted late", same)
 }
 
 // Thresholds that tables do not show.
@@ -112,14 +116,16 @@ const (
 	unlimited = 1 << 62 // above all sizes
 )
 
-// bracket sets the threshold from which the measurements of a test meet a condition.
-func (e *flowEstimate) bracket(name, test string, meets func(Measurement) bool, what string) int64 {
+// bracket sets the threshold from which the measurements of a test meet a condition. Without measurements, it is
+// otherwise.
+func (e *flowEstimate) bracket(name, test string, meets func(Measurement) bool, what string,
+	otherwise int64) int64 {
 	most, least, known := e.threshold(test, meets)
-	p := Parameter{Value: assumed, High: unlimited, Unit: "B"}
+	p := Parameter{Value: float64(otherwise), High: unlimited, Unit: "B"}
 	switch {
 	case !known:
 		e.file.Remark("%s is not determined: the tables have no %s (%s); %d bytes are assumed", name, what, test,
-			assumed)
+			otherwise)
 	case least == math.MaxInt64:
 		p.Value, p.Low = unlimited, float64(most+1)
 		e.file.Remark("%s is not determined: it exceeds %d bytes, the largest size of %s", name, most, test)

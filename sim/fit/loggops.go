@@ -194,7 +194,7 @@ const picosecond = 1e-12
 // been posted.
 func (e *estimate) calls(test string, most int64) (rows []Measurement) {
 	for _, m := range Only(e.tables, test) {
-		if m.Waits == 0 && m.Bytes <= most && m.Seconds < e.shortest(m.Bytes)/2 {
+		if m.Waits == 0 && m.Bytes <= most && (test == WaitLate || m.Seconds < e.shortest(m.Bytes)/2) {
 			m.Where = "" // a call does not depend on the path
 			rows = append(rows, m)
 		}
