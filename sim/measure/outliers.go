@@ -24,6 +24,14 @@ type outlier struct {
 // outlierFactor is the ratio to the median of the others from which a first collective is an outlier.
 const outlierFactor = 5
 
+// Bounds from which it is one if at least two others have its size: ratios to their median and to the longest of them,
+// and what it takes longer than the median, as a part of the time of all collectives from the first to the last.
+const (
+	alikeFactor   = 1.5
+	longestFactor = 1.25
+	alikePart     = 0.005
+)
+
 // instance is the shortest recorded time of a collective.
 type instance struct {
 	kind     dag.Subkind
@@ -36,6 +44,7 @@ type instance struct {
 func outliersOf(t *dag.Trace) (found []outlier) {
 	comms := make([][]instance, len(t.Comms))
 	next := make([]int, len(t.Comms))
+	first, last := dag.Unmeasured, dag.Unmeasured
 	for rank, r := range t.Ranks {
 		clear(next)
 		for op, kind := range r.Kind {
@@ -51,8 +60,14 @@ func outliersOf(t *dag.Trace) (found []outlier) {
 			}
 			start, end := r.Measured(op)
 			in := &comms[comm][k]
-			if start != dag.Unmeasured && end != dag.Unmeasured && end >= start &&
-				(in.shortest == dag.Unmeasured || end-start < in.shortest) {
+			if start == dag.Unmeasured || end == dag.Unmeasured || end < start {
+				continue
+			}
+			if first == dag.Unmeasured {
+				first, last = start, end
+			}
+			first, last = min(first, start), max(last, end)
+			if in.shortest == dag.Unmeasured || end-start < in.shortest {
 				in.rank, in.op, in.shortest = rank, op, end-start
 			}
 		}
@@ -66,8 +81,9 @@ func outliersOf(t *dag.Trace) (found []outlier) {
 			}
 			seen[all[k].kind] = true
 			in := &all[k]
-			median, others := medianOf(all, k, k == 0 || k == data)
-			if others > 0 && in.shortest/outlierFactor > median {
+			times, alike := comparedWith(all, k, k == 0 || k == data)
+			if others := len(times); others > 0 && isOutlier(in.shortest, times, alike, last-first) {
+				median := times[others/2]
 				found = append(found, outlier{Comm: int32(comm), Kind: in.kind.String(), Rank: in.rank, Op: in.op,
 					Measured: clockOf(in.shortest), Median: clockOf(median), Others: others})
 			}
@@ -76,22 +92,32 @@ func outliersOf(t *dag.Trace) (found []outlier) {
 	return found
 }
 
-// medianOf returns the median of the recorded times of the collectives that a collective is compared with: others of
-// its kind and size, or if there are none, of its kind and at least its size, or with anyKind, of any kind with data
-// and at least its size.
-func medianOf(all []instance, k int, anyKind bool) (median dag.Time, count int) {
+// isOutlier reports whether a time is too long, compared with sorted times, of collectives that are alike or not. all is
+// the time of all collectives.
+func isOutlier(time dag.Time, times []dag.Time, alike bool, all dag.Time) bool {
+	median, longest := times[len(times)/2], times[len(times)-1]
+	if time/outlierFactor > median {
+		return true
+	}
+	return alike && len(times) >= 2 && float64(time) > alikeFactor*float64(median) &&
+		float64(time) > longestFactor*float64(longest) && float64(time-median) > alikePart*float64(all)
+}
+
+// comparedWith returns the recorded times, in ascending order, of the collectives that a collective is compared with:
+// others of its kind and size, which are alike, or if there are none, of its kind and at least its size, or with
+// anyKind, of any kind with data and at least its size.
+func comparedWith(all []instance, k int, anyKind bool) (times []dag.Time, alike bool) {
 	one := &all[k]
 	if one.shortest == dag.Unmeasured {
-		return 0, 0
+		return nil, false
 	}
-	for _, like := range [...]func(in *instance) bool{
+	for step, like := range [...]func(in *instance) bool{
 		func(in *instance) bool { return in.kind == one.kind && in.bytes == one.bytes },
 		func(in *instance) bool { return in.kind == one.kind && in.bytes >= one.bytes },
 		func(in *instance) bool {
 			return anyKind && one.kind != dag.Barrier && in.kind != dag.Barrier && in.bytes >= one.bytes
 		},
 	} {
-		var times []dag.Time
 		for i := range all {
 			if in := &all[i]; i != k && in.shortest != dag.Unmeasured && like(in) {
 				times = append(times, in.shortest)
@@ -99,10 +125,10 @@ func medianOf(all []instance, k int, anyKind bool) (median dag.Time, count int) 
 		}
 		if len(times) > 0 {
 			slices.Sort(times)
-			return times[len(times)/2], len(times)
+			return times, step == 0
 		}
 	}
-	return 0, 0
+	return nil, false
 }
 
 func clockOf(t dag.Time) sim.Clock { return sim.Clock{Ticks: uint64(t), Unit: dag.Picosecond} }
