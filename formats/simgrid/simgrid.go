@@ -122,7 +122,9 @@ func detectList(head []byte, beside func(name string) []byte) bool {
 		}
 		recorded = recorded && isRecorded(line)
 	}
-	return recorded || slices.ContainsFunc(places(string(first)), func(name string) bool { return detect(beside(name)) })
+	return recorded || slices.ContainsFunc(places(string(first)), func(name string) bool {
+		return detect(beside(name))
+	})
 }
 
 // isRecorded reports whether a name is one that smpirun gives to the file of a rank.
@@ -137,9 +139,9 @@ func isName(line []byte) bool {
 	return !bytes.ContainsAny(line, " \t\x00")
 }
 
-// places returns the paths, relative to the folder of a list if they are not absolute, where a file that the list names
-// may be: that name, the same relative to the working folder, for which smpirun writes it, and the end of the name, with
-// one folder, if the list has been moved.
+// places returns the paths, relative to the folder of a list if they are not absolute, where a file that the list
+// names may be: that name, the same relative to the working folder, for which smpirun writes it, and the end of the
+// name, with one folder, if the list has been moved.
 func places(name string) []string {
 	all := []string{name}
 	if filepath.IsAbs(name) {

@@ -92,8 +92,8 @@ func outliersOf(t *dag.Trace) (found []outlier) {
 	return found
 }
 
-// isOutlier reports whether a time is too long, compared with sorted times, of collectives that are alike or not. all is
-// the time of all collectives.
+// isOutlier reports whether a time is too long, compared with sorted times, of collectives that are alike or not. all
+// is the time of all collectives.
 func isOutlier(time dag.Time, times []dag.Time, alike bool, all dag.Time) bool {
 	median, longest := times[len(times)/2], times[len(times)-1]
 	if time/outlierFactor > median {

@@ -35,7 +35,8 @@ func TestOutliers(t *testing.T) {
 	}{
 		"same kind and size": {[]dag.Subkind{dag.Barrier, dag.Allreduce, dag.Allreduce, dag.Allreduce, dag.Allreduce},
 			[]int64{0, 8, 8, 8, 800}, []dag.Time{us, 90 * us, 2 * us, 4 * us, 60 * us}, 1, 4 * us, 2},
-		"not much longer": {[]dag.Subkind{dag.Allreduce, dag.Allreduce}, []int64{8, 8}, []dag.Time{5 * us, us}, -1, 0, 0},
+		"not much longer": {[]dag.Subkind{dag.Allreduce, dag.Allreduce}, []int64{8, 8},
+			[]dag.Time{5 * us, us}, -1, 0, 0},
 		"a little longer than two": {[]dag.Subkind{dag.Bcast, dag.Bcast, dag.Bcast}, []int64{8, 8, 8},
 			[]dag.Time{56 * us, 25 * us, 24 * us}, 0, 25 * us, 2},
 		"no longer than another": {[]dag.Subkind{dag.Bcast, dag.Bcast, dag.Bcast, dag.Bcast}, []int64{8, 8, 8, 8},

@@ -11,8 +11,8 @@ func allgatherRing(p *Participant, s *Schedule) {
 	ringBlocks(p, newExchange(s, noStep))
 }
 
-// allgatherRingsegments is allgatherRing with blocks in segments of the smallest block, or of 256 KiB if that is less. A
-// member sends its next segment and receives one in each round; the rounds of different blocks may differ. It sends
+// allgatherRingsegments is allgatherRing with blocks in segments of the smallest block, or of 256 KiB if that is less.
+// A member sends its next segment and receives one in each round; the rounds of different blocks may differ. It sends
 // nothing for an empty block.
 //
 // MPICH, src/mpi/coll/allgatherv/allgatherv_intra_ring.c, with SMPI's size of segments (SimGrid 3.32,

@@ -65,8 +65,8 @@ func allreduceRing(p *Participant, s *Schedule) {
 	}
 }
 
-// allreduceRingremainder is allreduceRing with equal parts of whole elements of 8 bytes, then an allreduce of the rest by
-// the algorithm that the choice selects. A vector with fewer elements than members is reduced by
+// allreduceRingremainder is allreduceRing with equal parts of whole elements of 8 bytes, then an allreduce of the rest
+// by the algorithm that the choice selects. A vector with fewer elements than members is reduced by
 // allreduceReducethenbcast.
 //
 // SimGrid 3.32, src/smpi/colls/allreduce/allreduce-lr.cpp.
