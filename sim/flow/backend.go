@@ -331,6 +331,8 @@ type replay struct {
 	shared  bool    // the ranks on a node share its NICs
 	labels  *measure.Labels
 	modes   sendModes
+
+	computed *platform.Computed // nil: no platform
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -342,6 +344,14 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	r := &replay{b: b, env: env, nodes: h.Nodes}
 	if r.shared, err = env.SharesNICs(s); err != nil {
 		return nil, err
+	}
+	if b.platform != nil {
+		hosts, err := r.place(b, h.Ranks)
+		if err != nil {
+			return nil, err
+		}
+		r.computed = b.platform.Compute(s, hosts)
+		s = r.computed
 	}
 	if b.flows != "" || len(h.Jobs) > 0 {
 		r.labels, s = measure.NewLabels(s, h, b.flows != "")
@@ -378,8 +388,8 @@ func (r *replay) Room() *sim.Room { return r.program.Room() }
 
 func (r *replay) Close() error { return r.program.Close() }
 
-// place returns the first hosts of the ranks.
-func (r *replay) place(b *backend) ([]uint32, error) {
+// place returns the first hosts of a number of ranks.
+func (r *replay) place(b *backend, ranks int) ([]uint32, error) {
 	by := b.placement
 	if r.shared && !b.placed {
 		by = topology.NodePlacement
@@ -387,14 +397,14 @@ func (r *replay) place(b *backend) ([]uint32, error) {
 	var hosts []uint32
 	var err error
 	if b.platform != nil {
-		hosts, err = by.Place(r.program.Ranks(), b.size(), b.nics, b.seed, r.nodes)
+		hosts, err = by.Place(ranks, b.size(), b.nics, b.seed, r.nodes)
 	} else {
-		hosts, err = b.network.Place(&by, r.program.Ranks(), b.nics, b.seed, r.nodes)
+		hosts, err = b.network.Place(&by, ranks, b.nics, b.seed, r.nodes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return hosts, topology.CheckHosts(hosts, b.nics, r.program.Ranks(), b.size())
+	return hosts, topology.CheckHosts(hosts, b.nics, ranks, b.size())
 }
 
 func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
@@ -414,8 +424,11 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := sim.Interrupted(o.Context); err != nil {
 		return failed, err
 	}
-	hosts, err := r.place(&b)
+	hosts, err := r.place(&b, r.program.Ranks())
 	if err != nil {
+		return failed, err
+	}
+	if err := r.computed.Check(hosts, r.env.Warnf); err != nil {
 		return failed, err
 	}
 	var files outputFiles

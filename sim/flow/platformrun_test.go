@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"
 )
 
@@ -209,6 +210,50 @@ func TestPlatformTies(t *testing.T) {
 		got := ends(t, trace, "topology="+file, "flow-model="+model, "crosstraffic=false")
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: ends at %v, expected %v", model, got, want)
+		}
+	}
+}
+
+// TestPlatformSpeeds checks that calcs with operations take the speed of their host, and that a warning says when ranks
+// share a core.
+func TestPlatformSpeeds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="2Gf"/>
+		<host id="b" speed="1Gf,3megaflops" core="2" pstate="1"/><link id="l" bandwidth="1GBps"/>
+		<route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := dag.NewBuilder(4)
+	for r := range 4 {
+		b.Rank(r).Add(dag.Op{Kind: dag.Calc, Flops: 3_000_000})
+		b.Rank(r).Add(dag.Op{Kind: dag.Calc, Flops: 1, Duration: dag.Microsecond})
+	}
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hosts, []byte("a\nb\nb\na\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace := b.Trace()
+	const fast, slow = 1500 * dag.Microsecond, dag.Second
+	for _, backend := range []string{"flow", "packet"} {
+		var warned []string
+		r, err := backends.Run(trace, backend, backends.Set("topology="+file, "placement="+hosts),
+			backends.Env(&sim.Env{Warn: func(format string, args ...any) {
+				warned = append(warned, fmt.Sprintf(format, args...))
+			}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{(fast + dag.Microsecond).String(), (slow + dag.Microsecond).String()}
+		if got := []string{r.Finish[0].String(), r.Finish[1].String()}; !slices.Equal(got, want) {
+			t.Errorf("%s: ends at %v, expected %v", backend, got, want)
+		}
+		if len(warned) != 2 || !strings.HasPrefix(warned[0], "computations keep the durations of the trace") {
+			t.Errorf("%s: warnings %q, expected one about durations first", backend, warned)
+		}
+		const warning = "2 ranks compute on host a with 1 cores: each has the speed of a core, while SimGrid divides it"
+		if !slices.Contains(warned, warning) {
+			t.Errorf("%s: warnings %q, expected %q", backend, warned, warning)
 		}
 	}
 }

@@ -214,6 +214,7 @@ type configured struct {
 	labels    *measure.Labels // nil: no output needs them
 	replay    *Replay
 	warn      func(message string, args ...any) // of all runs
+	computed  *platform.Computed                // nil: no platform
 }
 
 func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
@@ -232,6 +233,10 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	}
 	if shared && !b.placed {
 		c.nodes = h.Nodes
+	}
+	if b.platform != nil && len(c.placement.Hosts) >= h.Ranks {
+		c.computed = b.platform.Compute(s, c.placement.Hosts)
+		s = c.computed
 	}
 	matrix, err := connectionMatrix(h.Meta, b.network)
 	if err != nil {
@@ -276,6 +281,9 @@ func (c *configured) Run(o sim.RunOptions) (*sim.Result, error) {
 		Path: o.Path != nil && c.rules != CompatATLAHS, figures: o.Figures,
 	}
 	if err := b.params.Check(); err != nil {
+		return failed, err
+	}
+	if err := c.computed.Check(c.placement.Hosts, c.warn); err != nil {
 		return failed, err
 	}
 	files := outputFiles{}

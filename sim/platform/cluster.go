@@ -4,6 +4,7 @@ package platform
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,7 +31,11 @@ func (r *reader) readCluster(values map[string]string) (err error) {
 	if c.numbers, err = radical(values["radical"]); err != nil {
 		return err
 	}
-	if err := checkSpeed("speed", values["speed"]); err != nil {
+	if values["speed"] == "" {
+		return errors.New("speed: expected a speed such as 1Gf, found none")
+	}
+	processor, err := processorOf(values)
+	if err != nil {
 		return err
 	}
 	if c.wire.Rate, err = parseRate("bw", values["bw"]); err != nil {
@@ -51,7 +56,7 @@ func (r *reader) readCluster(values map[string]string) (err error) {
 		return err
 	}
 	for _, n := range c.numbers {
-		if err := r.addHost(values["prefix"] + strconv.Itoa(n) + values["suffix"]); err != nil {
+		if err := r.addHost(values["prefix"]+strconv.Itoa(n)+values["suffix"], processor); err != nil {
 			return fmt.Errorf("radical: %w", err)
 		}
 	}

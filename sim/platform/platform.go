@@ -28,6 +28,8 @@ type Platform struct {
 	// Settings are the options network/... of the file, by name.
 	Settings map[string]string
 
+	processors []processor // by host
+
 	hosts    []point
 	others   []point // routers and zones
 	loopback uint32  // link of hosts without another one to themselves

@@ -74,20 +74,28 @@ func parseRate(name, text string) (float64, error) {
 // speedPrefixes are the long forms of prefixes.
 var speedPrefixes = []string{"", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"}
 
-// checkSpeed returns an error unless a text is a list of speeds, such as 1Gf or 100Mf,50Mf.
-func checkSpeed(name, text string) error {
+// parseSpeeds parses a list of speeds, such as 1Gf or 100Mf,50Mf, and returns operations per second.
+func parseSpeeds(name, text string) (speeds []float64, err error) {
 	for part := range strings.SplitSeq(text, ",") {
-		_, unit, err := units.CutNumber(strings.TrimSpace(part))
+		n, unit, err := units.CutNumber(strings.TrimSpace(part))
 		prefix, isShort := strings.CutSuffix(unit, "f")
-		known := unit == "" || isShort && slices.Contains(prefixes, prefix)
+		power := slices.Index(prefixes, prefix)
 		if long, is := strings.CutSuffix(unit, "flops"); is {
-			known = slices.Contains(speedPrefixes, long)
+			isShort, power = true, slices.Index(speedPrefixes, long)
 		}
-		if err != nil || !known {
-			return fmt.Errorf("%s: expected a speed such as 1Gf, found %s", name, short(part))
+		if unit == "" {
+			isShort, power = true, 0
 		}
+		if err != nil || !isShort || power < 0 {
+			return nil, fmt.Errorf("%s: expected a speed such as 1Gf, found %s", name, short(part))
+		}
+		speed, _ := n.Float64()
+		for range power {
+			speed *= 1000
+		}
+		speeds = append(speeds, speed)
 	}
-	return nil
+	return speeds, nil
 }
 
 // short quotes a text of a file and shortens it for an error.

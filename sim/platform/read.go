@@ -221,10 +221,11 @@ func (r *reader) start(name string, values map[string]string) error {
 	case "cluster":
 		return r.readCluster(values)
 	case "host":
-		if err := checkSpeeds(values); err != nil {
+		c, err := processorOf(values)
+		if err != nil {
 			return err
 		}
-		if err := r.addHost(values["id"]); err != nil {
+		if err := r.addHost(values["id"], c); err != nil {
 			return err
 		}
 		return r.place(values["coordinates"], r.names[values["id"]])
@@ -357,7 +358,7 @@ func (r *reader) addRouter(id string) error {
 
 var errMixed = errors.New("expected hosts or zones inside a zone, found both")
 
-func (r *reader) addHost(id string) error {
+func (r *reader) addHost(id string, c processor) error {
 	switch _, known := r.names[id]; {
 	case known || id == "":
 		return fmt.Errorf("expected a unique id, found %s", short(id))
@@ -368,23 +369,37 @@ func (r *reader) addHost(id string) error {
 	}
 	at := int32(len(r.p.hosts))
 	r.names[id] = at
-	r.p.Hosts = append(r.p.Hosts, id)
+	r.p.Hosts, r.p.processors = append(r.p.Hosts, id), append(r.p.processors, c)
 	r.p.hosts = append(r.p.hosts, point{name: id, zone: r.zone, id: int32(r.zone.size)})
 	r.join(r.zone, at)
 	return nil
 }
 
-// checkSpeeds checks the speed and the cores of a host. They have no effect: computation takes the times of the trace.
-func checkSpeeds(values map[string]string) error {
+// processorOf returns the processor that the attributes of a host or cluster describe.
+func processorOf(values map[string]string) (c processor, err error) {
+	c.cores = 1
 	if core := values["core"]; core != "" {
-		if n, err := strconv.ParseUint(core, 10, 31); err != nil || n < 1 {
-			return fmt.Errorf("core: expected 1 or more, found %s", short(core))
+		n, err := strconv.ParseUint(core, 10, 31)
+		if err != nil || n < 1 {
+			return c, fmt.Errorf("core: expected 1 or more, found %s", short(core))
 		}
+		c.cores = int(n)
 	}
 	if values["speed"] == "" {
-		return nil
+		return c, nil
 	}
-	return checkSpeed("speed", values["speed"])
+	speeds, err := parseSpeeds("speed", values["speed"])
+	if err != nil {
+		return c, err
+	}
+	state := uint64(0)
+	if text := values["pstate"]; text != "" {
+		if state, err = strconv.ParseUint(text, 10, 31); err != nil || state >= uint64(len(speeds)) {
+			return c, fmt.Errorf("pstate: expected 0 to %d, found %s", len(speeds)-1, short(text))
+		}
+	}
+	c.speed = speeds[state]
+	return c, nil
 }
 
 // place sets the coordinates of a point.
@@ -507,13 +522,17 @@ func (r *reader) startPart(name string, values map[string]string) error {
 		})
 		return nil
 	}
+	c, err := processorOf(values)
+	if err != nil {
+		return err
+	}
 	numbers, err := radical(values["radical"])
 	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
 		id := values["prefix"] + strconv.Itoa(n) + values["suffix"]
-		if err := r.addHost(id); err != nil {
+		if err := r.addHost(id, c); err != nil {
 			return fmt.Errorf("radical: %w", err)
 		}
 		w, err := quantities("link_"+id, values["bw"], values["lat"])
@@ -554,7 +573,11 @@ func (r *reader) peer(values map[string]string) error {
 		return errors.New("expected it in a zone with the routing Vivaldi, found another routing")
 	}
 	id := values["id"]
-	if err := cmp.Or(checkSpeeds(values), r.addHost(id)); err != nil {
+	c, err := processorOf(values)
+	if err != nil {
+		return err
+	}
+	if err := r.addHost(id, c); err != nil {
 		return err
 	}
 	at, up := r.names[id], uint32(len(r.p.Links))
