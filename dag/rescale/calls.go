@@ -238,9 +238,11 @@ func (x *exchange) mix(s *space) (cost int, ok bool) {
 }
 
 // findCubes marks the groups whose messages go along the edges of a hypercube of all ranks, if those of all dimensions
-// are there. The edges are as well those of a grid of two ranks along each dimension, which is less likely.
-func findCubes(s *space, all []*exchange) {
-	edges := 0
+// are there. The edges are as well those of a grid of two ranks along each dimension, which is less likely. It returns
+// whether there are twins: all ranks send messages of two tags along each edge, as to both neighbors on a periodic grid.
+// Twins are along the given grid of several dimensions, and no cubes.
+func findCubes(s *space, all []*exchange, grid []int) (twins bool) {
+	edges, again := 0, againOf(all)
 	var cubes []*exchange
 	for _, x := range all {
 		if x.repeated || len(x.pairs)%s.ranks != 0 {
@@ -261,12 +263,17 @@ func findCubes(s *space, all []*exchange) {
 	}
 	const least = 16 // ranks: fewer are a grid more often
 	if s.ranks < least || edges != s.ranks-1 {
-		return
+		return false
+	}
+	twins = !slices.ContainsFunc(cubes, func(x *exchange) bool { return len(x.pairs) != s.ranks || !again[x.first] })
+	if twins && len(grid) > 1 {
+		return false
 	}
 	for _, x := range cubes {
 		x.cube = true
 		x.byRank = slices.DeleteFunc(x.byRank, func(p priced) bool { return p.rule != byXor })
 	}
+	return twins
 }
 
 // chosen is a choice of rules for all groups.

@@ -3,6 +3,7 @@ package rescale
 import (
 	"fmt"
 	"math/big"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ func (d *doubt) text() string {
 const (
 	giveRounds  = "--fixed-rounds or --growing-rounds"
 	giveGrid    = "--new-grid"
+	giveOldGrid = "--old-grid"
 	giveScaling = "--scaling"
 )
 
@@ -35,6 +37,9 @@ func (g *target) doubts() (all []doubt) {
 	}
 	if g.gridDoubt != nil {
 		all = append(all, *g.gridDoubt)
+	}
+	if d := g.cubeDoubt(); d != nil {
+		all = append(all, *d)
 	}
 	all = append(all, g.roundDoubts()...)
 	all = append(all, g.distanceDoubts()...)
@@ -66,6 +71,18 @@ func (g *target) refuseDoubts(all []doubt) error {
 	remedies = append([]string{"--second-trace with a trace of yet another number of ranks"}, remedies...)
 	return refuse("%s the program on %d ranks: %s; expected %s, or --likeliest to take the first of each", from,
 		g.new.ranks, strings.Join(texts, "; "), strings.Join(remedies, ", "))
+}
+
+// cubeDoubt returns the doubt whether two messages along each edge of a hypercube are those to both neighbors on a
+// periodic grid of two ranks along each dimension, or nil. Other traces show that.
+func (g *target) cubeDoubt() *doubt {
+	if !g.twins || g.o.decided != nil ||
+		!slices.ContainsFunc(g.slots, func(s slot) bool { return s.call != nil && s.call.rule == byXor }) {
+		return nil
+	}
+	grid := strings.TrimSuffix(strings.Repeat("2x", bits.Len(uint(g.old.ranks))-1), "x")
+	return &doubt{"two messages of each rank to partners by exclusive or", []string{"rounds of a hypercube",
+		"both neighbors on a periodic grid of " + grid}, giveOldGrid + " " + grid}
 }
 
 // roundDoubts names the loops whose number of rounds may be fixed, or depend on the number of ranks.

@@ -81,6 +81,26 @@ func borders(x, y, n, alongX, alongY int) *dag.Trace {
 	})
 }
 
+// torus is a halo exchange on a periodic grid, with a tag for each direction.
+func torus(grid ...int) *dag.Trace {
+	n := 1
+	for _, extent := range grid {
+		n *= extent
+	}
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for d, stride := 0, 1; d < len(grid); stride, d = stride*grid[d], d+1 {
+			at := rank / stride % grid[d]
+			for k, step := range []int{1, grid[d] - 1} {
+				to := rank + ((at+step)%grid[d]-at)*stride
+				from := rank + ((at+grid[d]-step)%grid[d]-at)*stride
+				add(dag.Op{Kind: dag.Send, Peer: int32(to), Bytes: 64, Tag: int64(2*d + k)})
+				add(dag.Op{Kind: dag.Recv, Peer: int32(from), Bytes: 64, Tag: int64(2*d + k)})
+			}
+		}
+		add(dag.Op{Duration: 1000})
+	})
+}
+
 // counted is an allreduce of one number of 4 bytes for each rank.
 func counted(n int) *dag.Trace {
 	return calls(n, func(_ int, add func(dag.Op)) {
@@ -168,6 +188,8 @@ func TestDoubts(t *testing.T) {
 				traces(borders(4, 8, 1024, 4, 4), borders(8, 16, 1024, 4, 4)), borders(8, 8, 1024, 4, 4)}}},
 		{"remainders", borders(4, 4, 1000, 0, 0), rescale.Options{Ranks: 256, Scaling: rescale.Strong},
 			"does not divide it", nil},
+		{"a hypercube or a torus", torus(2, 2, 2, 2), rescale.Options{Ranks: 32}, "--old-grid 2x2x2x2", []remedy{
+			{rescale.Options{OldGrid: []int{2, 2, 2, 2}, Grid: []int{4, 2, 2, 2}}, nil, torus(4, 2, 2, 2)}}},
 		{"as many numbers as ranks", counted(16), rescale.Options{Ranks: 64}, "64 B or 256 B (as N)", []remedy{
 			{rescale.Options{}, traces(counted(32)), counted(64)}}},
 		{"halves", halved(16), rescale.Options{Ranks: 64}, "32768 B or 131072 B (as N)", []remedy{

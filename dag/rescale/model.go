@@ -22,6 +22,7 @@ type model struct {
 	tags     tagBase
 	mixed    map[group]map[pair]rule // of messages of groups with that rule
 	commKind []int32                 // of each communicator: see kindOf; -1: not part of the grid
+	twins    bool                    // two messages along each edge of a hypercube
 
 	slots []slot  // messages, collectives and calcs
 	order []int32 // slots in the order of the program
@@ -171,7 +172,7 @@ func (m *model) candidates(groups []*exchange, recorded []int) []space {
 			x.price(&line)
 		}
 	}
-	findCubes(&line, groups)
+	m.twins = findCubes(&line, groups, recorded)
 	m.mixed = map[group]map[pair]rule{}
 	for _, x := range groups {
 		m.mixed[x.group] = groups[x.first].parts

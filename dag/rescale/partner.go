@@ -241,10 +241,44 @@ func (s *space) findPeriods(groups []*exchange) {
 			s.periodic[d] = period
 		case crossed || stays:
 			s.periodic[d] = crossed
+		case s.twins(groups, d):
+			s.periodic[d] = true
 		default:
 			s.unknown = append(s.unknown, d)
 		}
 	}
+}
+
+// twins reports whether each rank sends messages of two tags to its partner along a dimension of two ranks: those to both
+// neighbors.
+func (s *space) twins(groups []*exchange, d int) (found bool) {
+	again := againOf(groups)
+	for _, x := range groups {
+		if x.repeated || len(x.pairs) != s.ranks {
+			continue
+		}
+		elsewhere := slices.ContainsFunc(x.pairs, func(p pair) bool {
+			c := s.coordinates(int(p.from))
+			c[d] = 1 - c[d]
+			return s.at(c) != int(p.to)
+		})
+		if !elsewhere && !again[x.first] {
+			return false
+		}
+		found = found || !elsewhere
+	}
+	return found
+}
+
+// againOf reports which groups have the messages of another one, by the first of them.
+func againOf(groups []*exchange) map[int]bool {
+	again := map[int]bool{}
+	for _, x := range groups {
+		if x.repeated {
+			again[x.first] = true
+		}
+	}
+	return again
 }
 
 // traffic is the messages between neighbors along each dimension: those to the next rank and to the previous one.
