@@ -151,30 +151,63 @@ func (m *measured) judge(rule func(g *group, row int) string) (q quality) {
 	return q
 }
 
-// explain sets the expression: the table that explains most collectives, if there is one, and rules for others. Without
-// such a table but the default, the expression begins with the usual table, unless that is empty.
-func (f *identified) explain(kinds []*measured, usual string) {
-	var entries []string
-	base := slices.IndexFunc(tables(), func(t table) bool { return t.name == f.table.name })
-	switch {
-	case base > 0: // the default needs no name
-		entries, usual = append(entries, f.table.name), ""
-	case usual != "" && len(kinds) > 0:
-		entries = append(entries, usual)
-		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
-			"the protocol of SMPI explains the messages: the table %s decides for collectives that the tables lack",
-			usual))
-	}
-	for _, m := range kinds {
-		if f.explained[m.kind] && usual == "" {
+// rule returns the algorithm of the table for a measurement.
+func (t table) rule(g *group, row int) string {
+	return t.choice.Selected(g.kind, g.largest(g.rows[row].Bytes), g.ranks)
+}
+
+// nearest returns the table of SMPI whose algorithms, with single ones for some collectives, are nearest to the measured
+// times; the usual one, which must be a table, if no other is nearer.
+func nearest(kinds []*measured, usual string) (found table) {
+	least := math.Inf(1)
+	for _, t := range tables() {
+		if !strings.HasPrefix(t.name, smpiTables) {
 			continue
 		}
-		rules := m.rules()
+		sum := 0.0
+		for _, m := range kinds {
+			_, single := m.single()
+			sum += min(m.judge(t.rule).mean, single.mean+ruleMean, 1)
+		}
+		if t.name == usual {
+			sum -= ruleMean
+		}
+		if sum < least {
+			found, least = t, sum
+		}
+	}
+	return found
+}
+
+// explain sets the expression: the table that explains most collectives, if there is one, or else the nearest table of
+// SMPI unless the usual one is empty, and rules for the collectives that it does not explain.
+func (f *identified) explain(kinds []*measured, usual string) {
+	var entries []string
+	base, known := f.table, slices.ContainsFunc(tables(), func(t table) bool { return t.name == f.table.name })
+	if guess := usual != "" && len(kinds) > 0 && (!known || base.name == tables()[0].name); guess {
+		base = nearest(kinds, usual)
+		known = false
+		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
+			"the protocol of SMPI explains the messages: the table %s, which is the nearest one, decides for collectives "+
+			"that the tables lack", base.name))
+	}
+	if base.name != "" && base.name != tables()[0].name { // the default needs no name
+		entries = append(entries, base.name)
+	}
+	for _, m := range kinds {
+		var rules []string
+		switch {
+		case known && f.explained[m.kind]:
+		case len(entries) > 0 && entries[0] == base.name:
+			rules = m.exceptions(base)
+		default:
+			rules = m.rules()
+		}
 		if len(rules) == 0 {
 			continue
 		}
 		entries = append(entries, m.kind.String()+"="+strings.Join(rules, ","))
-		if base > 0 {
+		if entries[0] == base.name && base.name != usual {
 			continue // the table has rules of related collectives
 		}
 		if v, is := vectors[m.kind]; is && len(rules) == 1 && !strings.Contains(rules[0], ":") &&
@@ -182,7 +215,7 @@ func (f *identified) explain(kinds []*measured, usual string) {
 			entries = append(entries, v.String()+"="+rules[0])
 		}
 	}
-	if base >= 0 && usual == "" {
+	if known {
 		f.remarks = append(f.remarks, fmt.Sprintf("the algorithms of %d of %d collectives are those of the table %s; "+
 			"it decides for sizes, ranks and collectives that the tables lack", len(f.explained), len(kinds),
 			f.table.name))
@@ -190,23 +223,55 @@ func (f *identified) explain(kinds []*measured, usual string) {
 	f.expression = strings.Join(entries, ";")
 }
 
+// exceptions returns the rules of a collective that a table does not explain: one algorithm, or else ranges if the table
+// is far off and few ranges explain all times. The best of all algorithms for each size is near any times, so many
+// ranges explain nothing, and the table stays.
+func (m *measured) exceptions(t table) []string {
+	of := m.judge(t.rule)
+	if of.explains() {
+		return nil
+	}
+	if name, q := m.single(); q.mean < of.mean {
+		return []string{name}
+	}
+	if of.mean <= unknown {
+		return nil
+	}
+	for _, g := range m.groups {
+		choices := g.choices()
+		if len(choices) > fewRanges || slices.ContainsFunc(choices, func(c fit.Choice) bool { return c.None }) {
+			return nil
+		}
+	}
+	return m.rules()
+}
+
+// fewRanges is the largest number of ranges of sizes, on a number of ranks, that explain times.
+const fewRanges = 3
+
 // vectors are the collectives of different sizes per rank, which benchmarks rarely measure.
 var vectors = map[dag.Subkind]dag.Subkind{dag.Allgather: dag.Allgatherv, dag.Alltoall: dag.Alltoallv,
 	dag.Gather: dag.Gatherv, dag.Scatter: dag.Scatterv}
 
+// single returns the algorithm that is nearly as good for all sizes and ranks as the best one of each measurement, and
+// its errors; "" and an infinite mean if there is none.
+func (m *measured) single() (name string, of quality) {
+	best := m.judge(func(g *group, i int) string { return g.algorithms[g.best[i]] })
+	of.mean = math.Inf(1)
+	for _, a := range m.groups[0].algorithms {
+		q := m.judge(func(*group, int) string { return a })
+		if q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst && q.mean < of.mean {
+			name, of = a, q
+		}
+	}
+	return name, of
+}
+
 // rules returns the rules of a collective: one algorithm for all sizes and ranks if it is about as good as the best one
 // of each measurement, or else these by range.
 func (m *measured) rules() []string {
-	best := m.judge(func(g *group, i int) string { return g.algorithms[g.best[i]] })
-	single, least := "", math.Inf(1)
-	for _, a := range m.groups[0].algorithms {
-		q := m.judge(func(*group, int) string { return a })
-		if q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst && q.mean < least {
-			single, least = a, q.mean
-		}
-	}
-	if single != "" {
-		return []string{single}
+	if name, _ := m.single(); name != "" {
+		return []string{name}
 	}
 	var choices []fit.Choice
 	for _, g := range m.groups {

@@ -14,7 +14,6 @@ import (
 // differ in some op.
 func alike(random *rand.Rand, odd bool) *dag.Trace {
 	type step struct {
-		kind  dag.Kind
 		shift int // of the partner
 		op    dag.Op
 		tags  bool // the tag depends on the ranks
