@@ -13,6 +13,7 @@ import (
 	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/internal/program/traceconv"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/sim"
 )
 

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 func TestTimeString(t *testing.T) {

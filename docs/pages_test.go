@@ -25,6 +25,7 @@ import (
 
 	"github.com/tracedag/tracedag"
 	"github.com/tracedag/tracedag/internal/golden"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 var programs = []string{"tracegen", "traceconv", "tracecat", "simulate"}

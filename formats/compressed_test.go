@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/tracefile"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // compressors compress a text as the programs of these names do.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // collectiveTrace returns a trace with collectives of communicators that are ranges, lists, or one rank, among other

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // ring is a trace in which ranks pass messages round, with compute between.

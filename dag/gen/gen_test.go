@@ -19,6 +19,7 @@ import (
 	"github.com/tracedag/tracedag/dag/gen/generator"
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/internal/golden"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/param"
 )
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/rescale"
 	"github.com/tracedag/tracedag/formats"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"

@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/formats/store"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // input returns a plain file.

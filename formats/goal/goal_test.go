@@ -17,6 +17,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 const vectors = "testdata/vectors"

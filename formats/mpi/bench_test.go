@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // program returns the file of one of four ranks that exchange halos, as liballprof writes it: four requests, a Waitall

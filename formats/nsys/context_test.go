@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/par/partest"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // TestReadEndsWithContext cancels the context while exports of each form are read.

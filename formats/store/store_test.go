@@ -20,6 +20,7 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/golden"
 	"github.com/tracedag/tracedag/internal/parquet"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // randomTrace returns a valid trace that uses every field, some ranks more of them than others.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/sim/ideal"
 )
 

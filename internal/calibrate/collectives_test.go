@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/sim/fit"
 	"github.com/tracedag/tracedag/sim/loggops"
 )

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/tracedag/tracedag/internal/golden"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // pointer returns a pointer to a number.

@@ -18,6 +18,7 @@ import (
 	"github.com/tracedag/tracedag/formats/tracefile"
 	"github.com/tracedag/tracedag/internal/batch"
 	"github.com/tracedag/tracedag/internal/dataset"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // readWrite is a converter that reads and writes.

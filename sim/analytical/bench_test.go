@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // allreduce returns a trace of one all-reduce.

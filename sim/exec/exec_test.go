@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"
 )

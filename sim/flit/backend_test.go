@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/internal/golden"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 func TestFlitParameters(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/topology"
 )

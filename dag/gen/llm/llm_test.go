@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/internal/golden"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 	"github.com/tracedag/tracedag/sim/ideal"
 	"github.com/tracedag/tracedag/sim/loggops"
 )

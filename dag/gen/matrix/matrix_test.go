@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // preset returns the parameters of a preset with that many nodes.

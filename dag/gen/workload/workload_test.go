@@ -12,6 +12,7 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/gen/openloop"
 	"github.com/tracedag/tracedag/dag/gen/sizes"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // A million sizes have the distribution of their table, and its mean as far as a million can.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // BenchmarkCollectives lowers traces of collectives, each after a computation.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // BenchmarkLower lowers allreduces of 1 MiB on two channels of four GPUs on two nodes and joins the ranks of each.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // manyRecords returns a trace of n records of 4 KiB on 21 units, three quarters of them writes.

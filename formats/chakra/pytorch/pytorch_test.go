@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracedag/tracedag/formats/chakra"
 	"github.com/tracedag/tracedag/formats/format"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // The files in testdata, and what the converter of Chakra makes of them, are compared in package dialects.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 const vectors = "../../../formats/goal/testdata/vectors/"

@@ -16,6 +16,7 @@ import (
 	"github.com/tracedag/tracedag/formats/store"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/internal/golden"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // everything is a trace with every kind of content.

@@ -21,6 +21,7 @@ import (
 	"github.com/tracedag/tracedag/formats"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // pingpong is a trace in GOAL in the form of the writer.

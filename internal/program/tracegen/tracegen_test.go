@@ -15,6 +15,7 @@ import (
 	"github.com/tracedag/tracedag/formats/base"
 	"github.com/tracedag/tracedag/formats/format"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	_ "github.com/tracedag/tracedag/internal/testheap"
 )
 
 // generate runs tracegen, which must succeed, and returns the trace and the bytes that it writes.

@@ -49,7 +49,7 @@ var layers = []layer{
 		packages: []string{"docs", "internal/batch", "internal/cpu", "internal/disk", "internal/golden",
 			"internal/par/...",
 			"internal/permute", "internal/profile",
-			"internal/report", "internal/shell", "internal/stdout"}},
+			"internal/report", "internal/shell", "internal/stdout", "internal/testheap"}},
 }
 
 // unseen lists packages that the image omits, because they are not part of a program.
