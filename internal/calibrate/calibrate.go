@@ -22,9 +22,9 @@ type Options struct {
 	Congestion string // of analytical, as --congestion names it; empty: unaware
 	Seed       uint64 // of the draws of intervals
 
-	Recorded *dag.Trace // whose collectives identify algorithms if tables have none, on flow; nil: none
-	Threads  int        // of the predictions, at least 1
-	Version  string     // of the program, for the file
+	Recorded []*dag.Trace // whose collectives identify algorithms if tables have none, on flow
+	Threads  int          // of the predictions, at least 1
+	Version  string       // of the program, for the file
 }
 
 // Backends are the backends whose parameters Estimate estimates; the first is the default.
@@ -67,7 +67,7 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	if err != nil {
 		return nil, err
 	}
-	if o.Recorded != nil && f.Backend == flow.Backend.Name && len(found.choices) == 0 {
+	if len(o.Recorded) > 0 && f.Backend == flow.Backend.Name && len(found.choices) == 0 {
 		recorded, err := identifyRecorded(ctx, o.Recorded, f, o.Threads, time, usualTable(f))
 		if err != nil {
 			return nil, err

@@ -33,6 +33,7 @@ const clearly = 0.01
 
 // call is a collective of a recording.
 type call struct {
+	trace   *dag.Trace
 	comm    int32
 	ops     []place // by member
 	entered dag.Time
@@ -46,6 +47,7 @@ type place struct{ rank, op int }
 // calls are the calls of a collective, a communicator's number of ranks and a size.
 type calls struct {
 	use
+	first      []call // of each trace: it may set the communicator up
 	calls      []call
 	algorithms []string
 	errors     []float64 // by algorithm
@@ -56,11 +58,11 @@ type calls struct {
 // all sizes and ranks, or that of the table that explains most.
 //
 // Without collectives, the table usual decides, unless it is empty.
-func identifyRecorded(ctx context.Context, t *dag.Trace, f *fit.File, threads int, time replayer, usual string) (
+func identifyRecorded(ctx context.Context, traces []*dag.Trace, f *fit.File, threads int, time replayer, usual string) (
 	*identified, error) {
-	groups := callsOf(t)
+	groups := callsOf(traces)
 	if err := par.EachOn(threads, len(groups), func(i int) error {
-		return groups[i].predict(ctx, t, time)
+		return groups[i].predict(ctx, time)
 	}); err != nil {
 		return nil, err
 	}
@@ -104,7 +106,43 @@ func identifyRecorded(ctx context.Context, t *dag.Trace, f *fit.File, threads in
 
 // callsOf returns the calls of collectives by collective, ranks and size. The first call of a communicator may set it
 // up, and counts only if it is the only one. Calls whose members enter them at about the same time come first.
-func callsOf(t *dag.Trace) (groups []*calls) {
+func callsOf(traces []*dag.Trace) (groups []*calls) {
+	index := map[use]*calls{}
+	for _, t := range traces {
+		several := map[use]bool{} // uses of the trace
+		for _, c := range allCalls(t) {
+			u, ok := c.measure()
+			if !ok {
+				continue
+			}
+			g := index[u]
+			if g == nil {
+				g = &calls{use: u}
+				index[u], groups = g, append(groups, g)
+			}
+			if !several[u] {
+				g.first = append(g.first, *c)
+				several[u] = true
+			} else {
+				g.calls = append(g.calls, *c)
+			}
+		}
+	}
+	for _, g := range groups {
+		if len(g.calls) == 0 {
+			g.calls = g.first
+		}
+		slices.SortStableFunc(g.calls, func(a, b call) int { return cmp.Compare(a.spread, b.spread) })
+		g.calls = g.calls[:min(len(g.calls), instancesTried)]
+	}
+	slices.SortFunc(groups, func(a, b *calls) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.bytes, b.bytes))
+	})
+	return thinned(groups)
+}
+
+// allCalls returns the blocking collectives of a trace, by communicator, in their order.
+func allCalls(t *dag.Trace) (found []*call) {
 	type instance struct{ comm, k int32 }
 	all := map[instance]*call{}
 	var order []instance
@@ -122,7 +160,7 @@ func callsOf(t *dag.Trace) (groups []*calls) {
 			}
 			c := all[at]
 			if c == nil {
-				c = &call{comm: at.comm}
+				c = &call{trace: t, comm: at.comm}
 				all[at], order = c, append(order, at)
 			}
 			c.ops = append(c.ops, place{rank, i})
@@ -131,31 +169,10 @@ func callsOf(t *dag.Trace) (groups []*calls) {
 	slices.SortFunc(order, func(a, b instance) int {
 		return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.k, b.k))
 	})
-	index := map[use]*calls{}
 	for _, at := range order {
-		c := all[at]
-		u, ok := c.measure(t)
-		if !ok {
-			continue
-		}
-		g := index[u]
-		if g == nil {
-			g = &calls{use: u}
-			index[u], groups = g, append(groups, g)
-		}
-		g.calls = append(g.calls, *c)
+		found = append(found, all[at])
 	}
-	for _, g := range groups {
-		if len(g.calls) > 1 {
-			g.calls = g.calls[1:]
-		}
-		slices.SortStableFunc(g.calls, func(a, b call) int { return cmp.Compare(a.spread, b.spread) })
-		g.calls = g.calls[:min(len(g.calls), instancesTried)]
-	}
-	slices.SortFunc(groups, func(a, b *calls) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.ranks, b.ranks), cmp.Compare(a.bytes, b.bytes))
-	})
-	return thinned(groups)
+	return found
 }
 
 // thinned returns few sizes of each collective and number of ranks, among them the smallest and the largest one.
@@ -179,7 +196,8 @@ func thinned(groups []*calls) (some []*calls) {
 }
 
 // measure returns the collective of the call. It returns false if a member has no times, or the call is too large.
-func (c *call) measure(t *dag.Trace) (u use, ok bool) {
+func (c *call) measure() (u use, ok bool) {
+	t := c.trace
 	first, last, end := dag.MaxTime, dag.Time(math.MinInt64), dag.Time(math.MinInt64)
 	for _, p := range c.ops {
 		r := t.Ranks[p.rank]
@@ -204,7 +222,7 @@ func (c *call) measure(t *dag.Trace) (u use, ok bool) {
 
 // predict computes the errors of all algorithms, and those of tables with their parameters: the mean over the members
 // of the difference of ends, relative to the time of the call.
-func (g *calls) predict(ctx context.Context, t *dag.Trace, time replayer) error {
+func (g *calls) predict(ctx context.Context, time replayer) error {
 	own := group{kind: g.kind, ranks: g.ranks}
 	g.algorithms = collective.AlgorithmNames(g.kind)
 	for _, name := range collective.Tables() {
@@ -224,7 +242,7 @@ func (g *calls) predict(ctx context.Context, t *dag.Trace, time replayer) error 
 			if out[a] {
 				continue
 			}
-			e, err := g.calls[i].error(ctx, t, g.kind, name, time)
+			e, err := g.calls[i].error(ctx, g.kind, name, time)
 			if err != nil {
 				if ctx.Err() != nil {
 					return err
@@ -253,8 +271,8 @@ func (g *calls) predict(ctx context.Context, t *dag.Trace, time replayer) error 
 }
 
 // error returns the error of an algorithm.
-func (c *call) error(ctx context.Context, t *dag.Trace, kind dag.Subkind, algorithm string, time replayer) (float64,
-	error) {
+func (c *call) error(ctx context.Context, kind dag.Subkind, algorithm string, time replayer) (float64, error) {
+	t := c.trace
 	choice, err := collective.ParseChoice(kind.String() + "=" + algorithm)
 	if err != nil {
 		return 0, err

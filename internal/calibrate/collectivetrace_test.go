@@ -54,7 +54,7 @@ func TestCollectivesOfTrace(t *testing.T) {
 				}
 			}
 		}
-		found, err := identifyRecorded(context.Background(), trace, &fit.File{Topology: network}, 2,
+		found, err := identifyRecorded(context.Background(), []*dag.Trace{trace}, &fit.File{Topology: network}, 2,
 			replayOn("flow", settings), "")
 		if err != nil {
 			t.Fatal(err)

@@ -76,7 +76,9 @@ func flowTimes(ctx context.Context, rec *recording, table *fit.Table, o Options)
 			return err
 		}
 	}
-	f.describe(table)
+	if err := f.describe(table); err != nil {
+		return err
+	}
 	if wrong > 0 {
 		table.Remark("%d messages end before they are sent: the clocks of ranks are corrected by messages in both "+
 			"directions, which leave differences of up to %.3g s", wrong, seconds(far))
@@ -288,8 +290,8 @@ func (f *traceFlow) pingPongs() (rows []fit.Measurement, err error) {
 		}
 	}
 	if f.samples = len(all); f.samples == 0 {
-		return nil, errors.New("expected receives or waits that end when a message arrives, with measured times of " +
-			"both ranks; found none: give tables of a micro-benchmark")
+		return nil, fmt.Errorf("%w that end receives or waits, with measured times of both ranks, found none; give "+
+			"the trace of another program, or tables of a micro-benchmark", ErrFewMessages)
 	}
 	slices.SortStableFunc(all, func(a, b sample) int {
 		return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.distance, b.distance),
@@ -312,14 +314,18 @@ func (f *traceFlow) pingPongs() (rows []fit.Measurement, err error) {
 	return rows, nil
 }
 
+// ErrFewMessages is the error about a trace whose messages do not determine parameters of flow; its collectives may
+// identify algorithms.
+var ErrFewMessages = errors.New("expected messages of different sizes")
+
 // leastSpread is the ratio of the largest and the smallest size that separates latency from bandwidth.
 const leastSpread = 1.5
 
 // checkSizes returns an error if the sizes, which ascend, are about the same.
 func checkSizes(rows []fit.Measurement) error {
 	if least, most := rows[0].Bytes, rows[len(rows)-1].Bytes; float64(most) < leastSpread*float64(least) || most == 0 {
-		return fmt.Errorf("expected messages of different sizes, found only %d to %d bytes: they do not separate "+
-			"latency from bandwidth; give the trace of another program, or tables of a micro-benchmark", least, most)
+		return fmt.Errorf("%w, found only %d to %d bytes: they do not separate latency from bandwidth; give the "+
+			"trace of another program, or tables of a micro-benchmark", ErrFewMessages, least, most)
 	}
 	return nil
 }
@@ -400,8 +406,11 @@ func change(a, b []fit.Measurement) (largest float64) {
 	return largest
 }
 
-// describe adds remarks about what the trace determines.
-func (f *traceFlow) describe(table *fit.Table) {
+// unexplained is the error of half of the messages from which a trace does not determine the parameters.
+const unexplained = 0.15
+
+// describe adds remarks about what the trace determines. It returns an error if the parameters explain too few times.
+func (f *traceFlow) describe(table *fit.Table) error {
 	sizes, errs := map[int64]bool{}, []float64(nil)
 	alone := 0
 	for _, s := range f.used {
@@ -412,13 +421,16 @@ func (f *traceFlow) describe(table *fit.Table) {
 		}
 	}
 	slices.Sort(errs)
+	if median := errs[len(errs)/2]; median > unexplained {
+		return fmt.Errorf("%w whose times show the parameters, found half of them missed by more than %.2g %%: calls "+
+			"that the trace lacks, such as late receives, would determine thresholds and overheads; give the trace of "+
+			"another program, or tables of a micro-benchmark", ErrFewMessages, 100*median)
+	}
 	table.Remark("times of a trace instead of ping-pongs: of %d messages for which a call waited, those of %d sizes "+
 		"and %d distances that share links least, %d of %d alone; a simulation of the recorded calls has their share "+
 		"of links", f.samples, len(sizes), len(f.routes), alone, len(f.used))
-	if len(errs) > 0 {
-		table.Remark("the simulation misses half of these times by less than %.2g %%, 95 %% of them by less than "+
-			"%.2g %%", 100*errs[len(errs)/2], 100*errs[len(errs)*95/100])
-	}
+	table.Remark("the simulation misses half of these times by less than %.2g %%, 95 %% of them by less than %.2g %%",
+		100*errs[len(errs)/2], 100*errs[len(errs)*95/100])
 	for _, text := range f.remarks {
 		table.Remark("%s", text)
 	}
@@ -428,4 +440,5 @@ func (f *traceFlow) describe(table *fit.Table) {
 	if n := len(f.rec.messages); n > maxSimulated {
 		table.Remark("%d of %d messages are used, the first ones", maxSimulated, n)
 	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,9 +24,9 @@ import (
 // fitFlags are the flags of --fit.
 type fitFlags struct {
 	wanted bool
-	file   string // of parameters
-	on     string // backend
-	trace  string // recorded trace; "": none
+	file   string   // of parameters
+	on     string   // backend
+	traces []string // recorded ones
 }
 
 // ownFitFlags are the flags that need --fit.
@@ -50,7 +51,7 @@ The result has segments of message size with L, G, o and O, or with os, ois, or 
 packet has one set of o, mss, header size and factors, analytical the latency and bandwidth of each dimension: each
 with its 95 % interval, the residuals, and what the tables do not determine. Times of collectives, with their number of
 ranks, identify algorithms. --params applies the file: its backend and its algorithms, too, unless --backend and
---collective set them. --fit-trace TRACE adds the messages of a recorded trace, for loggops and flow. For loggops, these
+--collective set them. --fit-trace TRACE adds the messages of recorded traces, for loggops and flow. For loggops, these
 are the shortest times from the start of a send to the end of a blocking receive that waited for it; for flow, the times
 of messages alone that explain the recorded ends of receives and waits, the times in calls, and the sizes from which
 calls wait. --json prints the parameter file; --seed selects the draws of the intervals. --plot fit=FILE.svg draws
@@ -62,7 +63,8 @@ func (f *fitFlags) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&f.on, "fit-backend", calibrate.Backends[0], "`backend` whose parameters --fit estimates: "+
 		"loggops, flow or packet on a --topology, or analytical on a --network")
 	cli.CompleteWith(cmd, "fit-backend", calibrate.Backends)
-	flags.StringVar(&f.trace, "fit-trace", "", "recorded `TRACE` whose messages --fit uses, for loggops and flow")
+	flags.StringArrayVar(&f.traces, "fit-trace", nil, "recorded `TRACE` whose messages --fit uses, for loggops and "+
+		"flow; may be repeated")
 	cli.OutputVar(flags, &f.file, "fit-out", "write the parameters to `FILE`, for --params")
 	manual.Topic(cmd, manual.Group{Owner: "fit", Title: "parameters from measured times", Page: fitPage,
 		File: "docs/reference/fit.md"})
@@ -80,7 +82,7 @@ func (f *fitFlags) checkUnused(flags *pflag.FlagSet) error {
 
 // fit estimates parameters from the tables.
 func (o *options) fit(p *cli.Program, args []string) error {
-	if len(args) == 0 && o.fitting.trace == "" {
+	if len(args) == 0 && len(o.fitting.traces) == 0 {
 		return cli.Usagef("--fit needs tables of measured times: name files, or - for standard input")
 	}
 	if err := o.checkFit(p); err != nil {
@@ -108,8 +110,12 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		}
 		tables = append(tables, table)
 	}
-	if o.fitting.trace != "" {
-		table, err := o.readMessages(p, o.fitting.trace, &to)
+	for i, name := range o.fitting.traces {
+		table, err := o.readMessages(p, name, &to)
+		if errors.Is(err, calibrate.ErrFewMessages) && (len(tables) > 0 || i+1 < len(o.fitting.traces)) {
+			p.Warn("%v; only its collectives are used", err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -191,7 +197,7 @@ func (o *options) checkFit(p *cli.Program) error {
 			o.fitting.on)
 	}
 	used := append(slices.Clone(ownFitFlags), "json", "seed", "threads")
-	if o.fitting.trace != "" {
+	if len(o.fitting.traces) > 0 {
 		used = append(used, "from", "lenient")
 	}
 	switch on := o.fitting.on; on {
@@ -244,11 +250,11 @@ func (o *options) readMessages(p *cli.Program, name string, to *calibrate.Option
 	if err != nil {
 		return nil, err
 	}
+	to.Recorded = append(to.Recorded, read.Trace)
 	table, err := calibrate.FromTrace(p.Context(), read.Trace, *to)
 	if err != nil {
 		return nil, format.InFile(read.Name, err)
 	}
-	to.Recorded = read.Trace
 	table.Name, table.SHA256 = read.Name, origin.Digest(read.Inputs)
 	return table, nil
 }
