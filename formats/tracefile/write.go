@@ -27,7 +27,7 @@ type WriteOptions struct {
 	Compat bool           // write the output of the format's reference program, including its bugs
 	Own    format.Options // of the type that the format's WriteOptions creates; nil: the defaults
 
-	Frugal bool // prefer little memory to the use of all processors
+	Frugal bool // prefer little memory to the use of all processors, as under a small limit of memory
 
 	// Numbered numbers the only file of a trace with one rank, too, in a format with many files per trace. Otherwise
 	// that file has the name of the path if the path has an ending of the format.
@@ -256,9 +256,13 @@ func (w *writer) name() string {
 	return w.path
 }
 
+// smallLimit is a limit of memory, in bytes, that writing on all processors may exceed.
+const smallLimit = 256 << 20
+
 // options returns the options for the format.
 func (w *writer) options() format.WriteOptions {
-	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Frugal: w.o.Frugal, Warn: w.warn}
+	frugal := w.o.Frugal || memory.Limit(w.o.Context) < smallLimit
+	return format.WriteOptions{Compat: w.o.Compat, Own: w.o.Own, Frugal: frugal, Warn: w.warn}
 }
 
 // warn reports a warning about the output.
