@@ -52,8 +52,8 @@ const (
 
 // Program is a trace compiled for replay: the ops of all ranks in one array, with dependents instead of dependencies.
 // Ops are numbered through all ranks: those of rank r are Start[r] to Start[r+1]-1. In a program that is replayed in
-// windows, see [Program.Windowed], Ops has only some of the ops, at positions that are not their numbers. A program that
-// is folded, see [Program.Folded], has none.
+// windows, see [Program.Windowed], Ops has only some of the ops, at positions that are not their numbers. A program
+// that is folded, see [Program.Folded], has none.
 type Program struct {
 	Ops   []Op
 	Start []uint32

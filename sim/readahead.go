@@ -10,9 +10,9 @@ import (
 // aheadShare is the number of frames for the replay per frame for reading ahead.
 const aheadShare = 4
 
-// readAhead brings chunks into frames on another thread while the replay runs: the next chunk of each rank, and one that
-// ops far before it refer to. A frame for that does not count as one in use, and frames are assigned whether or not the
-// other thread keeps up, so that the replay does not depend on it.
+// readAhead brings chunks into frames on another thread while the replay runs: the next chunk of each rank, and one
+// that ops far before it refer to. A frame for that does not count as one in use, and frames are assigned whether or
+// not the other thread keeps up, so that the replay does not depend on it.
 type readAhead struct {
 	free  int          // number of frames that may be assigned
 	slots []aheadFrame // by frame

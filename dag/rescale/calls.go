@@ -239,8 +239,8 @@ func (x *exchange) mix(s *space) (cost int, ok bool) {
 
 // findCubes marks the groups whose messages go along the edges of a hypercube of all ranks, if those of all dimensions
 // are there. The edges are as well those of a grid of two ranks along each dimension, which is less likely. It returns
-// whether there are twins: all ranks send messages of two tags along each edge, as to both neighbors on a periodic grid.
-// Twins are along the given grid of several dimensions, and no cubes.
+// whether there are twins: all ranks send messages of two tags along each edge, as to both neighbors on a periodic
+// grid. Twins are along the given grid of several dimensions, and no cubes.
 func findCubes(s *space, all []*exchange, grid []int) (twins bool) {
 	edges, again := 0, againOf(all)
 	var cubes []*exchange

@@ -249,8 +249,8 @@ func (s *space) findPeriods(groups []*exchange) {
 	}
 }
 
-// twins reports whether each rank sends messages of two tags to its partner along a dimension of two ranks: those to both
-// neighbors.
+// twins reports whether each rank sends messages of two tags to its partner along a dimension of two ranks: those to
+// both neighbors.
 func (s *space) twins(groups []*exchange, d int) (found bool) {
 	again := againOf(groups)
 	for _, x := range groups {

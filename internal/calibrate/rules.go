@@ -156,8 +156,8 @@ func (t table) rule(g *group, row int) string {
 	return t.choice.Selected(g.kind, g.largest(g.rows[row].Bytes), g.ranks)
 }
 
-// nearest returns the table of SMPI whose algorithms, with single ones for some collectives, are nearest to the measured
-// times; the usual one, which must be a table, if no other is nearer.
+// nearest returns the table of SMPI whose algorithms, with single ones for some collectives, are nearest to the
+// measured times; the usual one, which must be a table, if no other is nearer.
 func nearest(kinds []*measured, usual string) (found table) {
 	least := math.Inf(1)
 	for _, t := range tables() {
@@ -188,8 +188,8 @@ func (f *identified) explain(kinds []*measured, usual string) {
 		base = nearest(kinds, usual)
 		known = false
 		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
-			"the protocol of SMPI explains the messages: the table %s, which is the nearest one, decides for collectives "+
-			"that the tables lack", base.name))
+			"the protocol of SMPI explains the messages: the table %s, which is the nearest one, decides for "+
+			"collectives that the tables lack", base.name))
 	}
 	if base.name != "" && base.name != tables()[0].name { // the default needs no name
 		entries = append(entries, base.name)
@@ -223,9 +223,9 @@ func (f *identified) explain(kinds []*measured, usual string) {
 	f.expression = strings.Join(entries, ";")
 }
 
-// exceptions returns the rules of a collective that a table does not explain: one algorithm, or else ranges if the table
-// is far off and few ranges explain all times. The best of all algorithms for each size is near any times, so many
-// ranges explain nothing, and the table stays.
+// exceptions returns the rules of a collective that a table does not explain: one algorithm that explains all times or,
+// if the table is far off, one that is at most half as far off, or else few ranges that explain them. The best of all
+// algorithms for each size is near any times, so many ranges explain nothing.
 func (m *measured) exceptions(t table) []string {
 	of := m.judge(t.rule)
 	if of.explains() {
@@ -234,16 +234,31 @@ func (m *measured) exceptions(t table) []string {
 	if name, q := m.single(); q.mean < of.mean {
 		return []string{name}
 	}
-	if of.mean <= unknown {
+	if of.mean <= unknown && of.worst <= farOff {
 		return nil
 	}
-	for _, g := range m.groups {
-		choices := g.choices()
-		if len(choices) > fewRanges || slices.ContainsFunc(choices, func(c fit.Choice) bool { return c.None }) {
-			return nil
+	nearest, least := "", of.mean/2
+	for _, a := range m.groups[0].algorithms {
+		if q := m.judge(func(*group, int) string { return a }); q.mean < least {
+			nearest, least = a, q.mean
 		}
 	}
-	return m.rules()
+	switch {
+	case nearest != "":
+		return []string{nearest}
+	case of.mean > unknown && !slices.ContainsFunc(m.groups, (*group).scattered):
+		return m.rules()
+	}
+	return nil
+}
+
+// farOff is the error of a measurement from which a table is not right for it.
+const farOff = 0.2
+
+// scattered reports whether the best algorithms explain nothing: some times have none, or there are many ranges.
+func (g *group) scattered() bool {
+	choices := g.choices()
+	return len(choices) > fewRanges || slices.ContainsFunc(choices, func(c fit.Choice) bool { return c.None })
 }
 
 // fewRanges is the largest number of ranges of sizes, on a number of ranks, that explain times.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// growth is the growth of the heap between two collections, in percent of what the last one kept. From 400 to 800, tests
-// are hardly faster, and their memory doubles.
+// growth is the growth of the heap between two collections, in percent of what the last one kept. From 400 to 800,
+// tests are hardly faster, and their memory doubles.
 const growth = 400
 
 func init() {

@@ -132,8 +132,8 @@ func (s *loggopsim) divide(n int) *shards {
 	first := s.p.Divide(n)
 	for k := range n {
 		sh := &shard{all: all, index: k, first: uint32(first[k]), last: uint32(first[k+1])}
-		sh.loggopsim = loggopsim{reference: s.reference, ops: s.ops, folded: s.folded, starts: s.starts, shard: sh, lines: s.lines,
-			matchers: s.matchers, queue: *event.NewWheel(s.grain)}
+		sh.loggopsim = loggopsim{reference: s.reference, ops: s.ops, folded: s.folded, starts: s.starts, shard: sh,
+			lines: s.lines, matchers: s.matchers, queue: *event.NewWheel(s.grain)}
 		sh.ready, sh.remote, sh.after = nil, nil, nil
 		all.of = append(all.of, sh)
 	}

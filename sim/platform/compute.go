@@ -98,8 +98,9 @@ func timeOf(flops int64, speed float64) dag.Time {
 	return dag.MaxTime
 }
 
-// Check returns an error if the calcs that got a duration have other ones on the given hosts. It calls warn if more ranks
-// compute on a host than it has cores, and if calcs keep durations that do not depend on the speeds of their hosts.
+// Check returns an error if the calcs that got a duration have other ones on the given hosts. It calls warn if more
+// ranks compute on a host than it has cores, and if calcs keep durations that do not depend on the speeds of their
+// hosts.
 func (c *Computed) Check(hosts []uint32, warn func(format string, args ...any)) error {
 	if c == nil {
 		return nil
@@ -108,9 +109,9 @@ func (c *Computed) Check(hosts []uint32, warn func(format string, args ...any)) 
 	for rank, host := range hosts[:min(len(hosts), len(c.hosts))] {
 		now, before := c.p.processors[host].speed, c.p.processors[c.hosts[rank]].speed
 		if timed && now != before {
-			return fmt.Errorf("expected placements whose hosts have equal speeds, because the durations of computations "+
-				"follow from them, found %g and %g operations per second for rank %d; run one placement at a time", before,
-				now, rank)
+			return fmt.Errorf("expected placements whose hosts have equal speeds, because the durations of "+
+				"computations follow from them, found %g and %g operations per second for rank %d; run one "+
+				"placement at a time", before, now, rank)
 		}
 		ranks[host]++
 		differ = differ || now != c.p.processors[hosts[0]].speed

@@ -16,8 +16,8 @@ const (
 )
 
 // timeUnits are the units of SimGrid, in seconds.
-var timeUnits = map[string]float64{"": 1, "w": 7 * 86400, "d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6,
-	"ns": 1e-9, "ps": 1e-12}
+var timeUnits = map[string]float64{"": 1, "w": 7 * 86400, "d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3,
+	"us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 // parseTime parses a latency, by default 0 and in seconds, and returns seconds. The number is rounded before it is
 // multiplied by its unit, as in SimGrid: the last bit decides which of two equal limits of a flow holds.
