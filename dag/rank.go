@@ -95,6 +95,23 @@ func (r *Rank) Keep() *Rank {
 	return &kept
 }
 
+// Timed returns the rank with a duration for each calc that has operations but none: the time of its index. The result
+// shares all else with r, and is r if there is no such calc.
+func (r *Rank) Timed(time func(i int) Time) *Rank {
+	out := r
+	for i, flops := range r.Flops {
+		if flops <= 0 || i >= len(r.Kind) || r.Kind[i] != Calc || r.Duration.At(i) != 0 {
+			continue
+		}
+		if out == r {
+			out = r.Keep()
+			out.Duration = append(Column[Time](nil), r.Duration...)
+		}
+		out.Duration.Set(i, time(i))
+	}
+	return out
+}
+
 // CopyRanks returns ranks that can be changed without changing the given ones, but share their columns. Those without
 // ops are that of NewRanks.
 func CopyRanks(ranks []*Rank) []*Rank {

@@ -48,19 +48,10 @@ func Roofline(ctx context.Context, t *dag.Trace, peak, bandwidth int64) (*dag.Tr
 			return nil, err
 		}
 		r := t.Ranks[rank]
-		copied := false
-		for i, flops := range r.Flops {
-			if flops <= 0 || i >= len(r.Kind) || r.Kind[i] != dag.Calc || r.Duration.At(i) != 0 {
-				continue
-			}
-			if !copied {
-				copied, changed = true, true
-				r = r.Keep()
-				r.Duration = append(dag.Column[dag.Time](nil), r.Duration...)
-			}
-			r.Duration.Set(i, max(dag.AtRate(flops, peak), dag.AtRate(max(r.Bytes.At(i), 0), bandwidth)))
-		}
-		out.Ranks[rank] = r
+		out.Ranks[rank] = r.Timed(func(i int) dag.Time {
+			return max(dag.AtRate(r.Flops[i], peak), dag.AtRate(max(r.Bytes.At(i), 0), bandwidth))
+		})
+		changed = changed || out.Ranks[rank] != r
 	}
 	if !changed {
 		return t, nil

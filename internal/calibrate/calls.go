@@ -180,9 +180,9 @@ func (rec *recording) observeWait(c *callTimes, w *completion, took func(m *mess
 	}
 }
 
-// rows returns the times in calls as measurements, and remarks about them. Sends that wait have no overhead. Without
-// blocking sends, the time in a blocking send is that in a non-blocking one. Of sizes that another one represents,
-// there are no times in calls.
+// rows returns the times in calls as measurements, and remarks about them. Sends that wait have no overhead. If the
+// trace has no blocking sends, they take the time of non-blocking ones. A size that another size represents has no
+// times in calls.
 func (c *callTimes) rows(of map[int64]int64) (rows []fit.Measurement, remarks []string) {
 	other := func(bytes int64, _ []dag.Time) bool { return of[bytes] != bytes }
 	for _, s := range []series{c.send, c.nonBlocking, c.late, c.waited} {

@@ -10,9 +10,9 @@ import (
 const unbounded = dag.Time(math.MaxInt64 / 4)
 
 // alignClocks corrects the clocks of ranks if messages end before they are sent, and returns their number before.
-// Each message bounds the difference of two clocks: it takes at least the given time. Of the corrections that all
-// messages allow, it selects the middle between the largest and the smallest one, relative to the first rank of those
-// that exchange messages: the paths of messages in both directions are assumed to be equal. far is the largest distance
+// A message takes at least the given time, which bounds the difference of two clocks. alignClocks selects the middle
+// between the largest and the smallest correction that all messages allow, relative to the first rank of those that
+// exchange messages. It assumes that messages take equal paths in both directions. far is the largest distance
 // of a correction from these bounds. ok is false if no correction satisfies all messages, or if a clock has a bound on
 // one side only.
 func (rec *recording) alignClocks(least func(m *message) dag.Time) (wrong int, far dag.Time, ok bool) {

@@ -183,22 +183,23 @@ func nearest(kinds []*measured, usual string) (found table) {
 // SMPI unless the usual one is empty, and rules for the collectives that it does not explain.
 func (f *identified) explain(kinds []*measured, usual string) {
 	var entries []string
-	base, known := f.table, slices.ContainsFunc(tables(), func(t table) bool { return t.name == f.table.name })
-	if guess := usual != "" && len(kinds) > 0 && (!known || base.name == tables()[0].name); guess {
-		base = nearest(kinds, usual)
-		known = false
+	noName := tables()[0].name // the default
+	base, known := f.table, f.explained != nil
+	if usual != "" && len(kinds) > 0 && (!known || base.name == noName) {
+		base, known = nearest(kinds, usual), false
 		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
 			"the protocol of SMPI explains the messages: the table %s, which is the nearest one, decides for "+
 			"collectives that the tables lack", base.name))
 	}
-	if base.name != "" && base.name != tables()[0].name { // the default needs no name
+	named := base.name != "" && base.name != noName
+	if named {
 		entries = append(entries, base.name)
 	}
 	for _, m := range kinds {
 		var rules []string
 		switch {
 		case known && f.explained[m.kind]:
-		case len(entries) > 0 && entries[0] == base.name:
+		case named:
 			rules = m.exceptions(base)
 		default:
 			rules = m.rules()
@@ -207,7 +208,7 @@ func (f *identified) explain(kinds []*measured, usual string) {
 			continue
 		}
 		entries = append(entries, m.kind.String()+"="+strings.Join(rules, ","))
-		if entries[0] == base.name && base.name != usual {
+		if named && base.name != usual {
 			continue // the table has rules of related collectives
 		}
 		if v, is := vectors[m.kind]; is && len(rules) == 1 && !strings.Contains(rules[0], ":") &&
@@ -224,8 +225,8 @@ func (f *identified) explain(kinds []*measured, usual string) {
 }
 
 // exceptions returns the rules of a collective that a table does not explain: one algorithm that explains all times or,
-// if the table is far off, one that is at most half as far off, or else few ranges that explain them. The best of all
-// algorithms for each size is near any times, so many ranges explain nothing.
+// if the table is far off, one that is at most half as far off, or else few ranges that explain them. With so many
+// algorithms, one fits each size by chance, so many ranges explain nothing.
 func (m *measured) exceptions(t table) []string {
 	of := m.judge(t.rule)
 	if of.explains() {
@@ -237,12 +238,7 @@ func (m *measured) exceptions(t table) []string {
 	if of.mean <= unknown && of.worst <= farOff {
 		return nil
 	}
-	nearest, least := "", of.mean/2
-	for _, a := range m.groups[0].algorithms {
-		if q := m.judge(func(*group, int) string { return a }); q.mean < least {
-			nearest, least = a, q.mean
-		}
-	}
+	nearest, _ := m.nearest(func(q quality) bool { return q.mean < of.mean/2 })
 	switch {
 	case nearest != "":
 		return []string{nearest}
@@ -272,10 +268,17 @@ var vectors = map[dag.Subkind]dag.Subkind{dag.Allgather: dag.Allgatherv, dag.All
 // its errors; "" and an infinite mean if there is none.
 func (m *measured) single() (name string, of quality) {
 	best := m.judge(func(g *group, i int) string { return g.algorithms[g.best[i]] })
+	return m.nearest(func(q quality) bool {
+		return q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst
+	})
+}
+
+// nearest returns the accepted algorithm with the smallest mean error, and its errors; "" and an infinite mean if there
+// is none.
+func (m *measured) nearest(accept func(quality) bool) (name string, of quality) {
 	of.mean = math.Inf(1)
 	for _, a := range m.groups[0].algorithms {
-		q := m.judge(func(*group, int) string { return a })
-		if q.mean <= min(best.mean+ruleMean, unknown) && q.excess <= ruleWorst && q.mean < of.mean {
+		if q := m.judge(func(*group, int) string { return a }); accept(q) && q.mean < of.mean {
 			name, of = a, q
 		}
 	}

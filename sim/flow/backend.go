@@ -390,10 +390,7 @@ func (r *replay) Close() error { return r.program.Close() }
 
 // place returns the first hosts of a number of ranks.
 func (r *replay) place(b *backend, ranks int) ([]uint32, error) {
-	by := b.placement
-	if r.shared && !b.placed {
-		by = topology.NodePlacement
-	}
+	by := b.placement.OrNodes(r.shared, b.placed)
 	var hosts []uint32
 	var err error
 	if b.platform != nil {

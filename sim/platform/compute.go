@@ -58,33 +58,21 @@ func (c *Computed) rank(r *dag.Rank, number int) *dag.Rank {
 	if len(r.Flops) == 0 || number >= len(c.hosts) || uint64(c.hosts[number]) >= uint64(len(c.p.processors)) {
 		return r // a later check of the placement fails
 	}
-	speed, copied := c.p.processors[c.hosts[number]].speed, false
+	speed := c.p.processors[c.hosts[number]].speed
 	if speed <= 0 {
 		return r
 	}
-	kept := false
 	for i, flops := range r.Flops {
-		if flops <= 0 || i >= len(r.Kind) || r.Kind[i] != dag.Calc {
-			continue
+		if flops > 0 && i < len(r.Kind) && r.Kind[i] == dag.Calc && r.Duration.At(i) != 0 {
+			c.kept.Store(true)
+			break
 		}
-		if r.Duration.At(i) != 0 {
-			kept = true
-			continue
-		}
-		if !copied {
-			copied = true
-			r = r.Keep()
-			r.Duration = append(dag.Column[dag.Time](nil), r.Duration...)
-		}
-		r.Duration.Set(i, timeOf(flops, speed))
 	}
-	if copied {
+	timed := r.Timed(func(i int) dag.Time { return timeOf(r.Flops[i], speed) })
+	if timed != r {
 		c.timed.Store(true)
 	}
-	if kept {
-		c.kept.Store(true)
-	}
-	return r
+	return timed
 }
 
 // timeOf returns the time of operations at a speed per second, at most [dag.MaxTime].
