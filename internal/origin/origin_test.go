@@ -123,6 +123,8 @@ func TestNormalize(t *testing.T) {
 
 func FuzzNormalize(f *testing.F) {
 	f.Add("-o x --title a/b -qj 3 --share-nic=false -- y")
+	f.Add(`q/j:\`)
+	f.Add(`q/j:\a/b=c:\d`)
 	f.Fuzz(func(t *testing.T, args string) {
 		step := dag.Provenance{Program: "traceconv", Command: append([]string{"traceconv"}, strings.Split(args, " ")...)}
 		once := origin.Normalize(step)

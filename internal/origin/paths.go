@@ -56,11 +56,23 @@ func shorten(text string) string {
 		text = text[len("./"):]
 	}
 	return mapParts(text, ",;@", func(part string) string {
-		if drive.MatchString(part) || rooted.MatchString(slashed(part)) {
-			return shortenPart(part)
+		// Shortened parts may make a path on a drive, as in q/j:\x.
+		for {
+			short := shortenPath(part)
+			if short == part {
+				return part
+			}
+			part = short
 		}
-		return mapParts(part, "=:", shortenPart)
 	})
+}
+
+// shortenPath returns the base name of a path, or a text KEY=FILE or POLICY:FILE whose paths keep their base name.
+func shortenPath(part string) string {
+	if drive.MatchString(part) || rooted.MatchString(slashed(part)) {
+		return shortenPart(part)
+	}
+	return mapParts(part, "=:", shortenPart)
 }
 
 // shortenPart returns the base name of a path, and any other text unchanged.
