@@ -13,6 +13,7 @@ type filler struct {
 	exact []float64  // ratio when it was last summed
 	open  []int32    // number of these flows
 	users [][]uint32 // of links that limit each flow: users by descending ratio, from the first that may be open
+	tied  []uint32   // links that are full at the same level
 }
 
 // refill computes the levels of all flows: it raises the level of the flows without one from link to link, from the
@@ -52,7 +53,7 @@ func (s *fluid) refill() {
 		switch {
 		case r.open[i] == 0:
 		case s.first(i) && (s.links[i].fat || s.sum(i) && s.first(i)):
-			s.saturate(i)
+			s.saturate(s.tied(i))
 		default:
 			s.pending.set(i, s.height(i))
 		}
@@ -110,27 +111,67 @@ func (s *fluid) height(i uint32) float64 {
 // cancelled is the part of a sum below which the difference of the sum and its terms is computed anew.
 const cancelled = 1e-3
 
-// saturate gives the open flows of a link its level, unless some have a lower bound: then only they get theirs.
-func (s *fluid) saturate(i uint32) {
-	l, level, lower := &s.links[i], s.height(i), false
-	for _, u := range l.users {
-		if x := &s.flows[u.flow]; s.limits[u.flow].by == isOpen && x.most < level {
-			lower = true
-			s.fix(u.flow, limit{x.most, noLink})
+// tied returns a link and those that are full at the same level.
+func (s *fluid) tied(i uint32) []uint32 {
+	level, links := s.height(i), append(s.rest.tied[:0], i)
+	for !s.pending.empty() && s.pending.first().key() <= level {
+		k := s.pending.first().number
+		s.pending.remove(k)
+		if s.rest.open[k] == 0 {
+			continue
+		}
+		if !s.links[k].fat {
+			s.sum(k)
+		}
+		height := s.height(k)
+		if height != level {
+			s.pending.set(k, height)
+		} else {
+			links = append(links, k)
+		}
+		if height < level {
+			break // a rounding error
 		}
 	}
-	switch {
-	case !lower:
-		s.levels[i] = level
-		for _, u := range l.users {
-			if s.limits[u.flow].by == isOpen {
-				s.fix(u.flow, limit{level, i})
+	s.rest.tied = links
+	return links
+}
+
+// saturate gives the open flows of links that are full at the same level this level, unless some have a lower bound:
+// then only they get theirs, and those whose bound is sameBound above at most.
+func (s *fluid) saturate(links []uint32) {
+	level, most := s.height(links[0]), -1.0
+	for _, i := range links {
+		for _, u := range s.links[i].users {
+			if x := &s.flows[u.flow]; s.limits[u.flow].by == isOpen && x.most < level {
+				most = max(most, x.most)
 			}
 		}
-	case s.rest.open[i] > 0:
-		s.pending.set(i, s.height(i))
+	}
+	for _, i := range links {
+		if s.rest.open[i] == 0 {
+			continue
+		}
+		if most < 0 {
+			s.levels[i] = level
+		}
+		for _, u := range s.links[i].users {
+			switch x := &s.flows[u.flow]; {
+			case s.limits[u.flow].by != isOpen:
+			case most < 0:
+				s.fix(u.flow, limit{level, i})
+			case x.most < most+sameBound:
+				s.fix(u.flow, limit{x.most, noLink})
+			}
+		}
+		if s.rest.open[i] > 0 {
+			s.pending.set(i, s.height(i))
+		}
 	}
 }
+
+// sameBound is the difference of bounds that SimGrid does not tell apart: its maxmin/precision.
+const sameBound = 1e-5
 
 // fix gives an open flow a level.
 func (s *fluid) fix(f uint32, to limit) {

@@ -3,7 +3,10 @@
 
 package flow
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // route is the links that a flow uses. Flows may share it.
 type route struct {
@@ -47,13 +50,14 @@ type fluid struct {
 
 	// links whose level has to be computed, by the lowest level of a change that it does not follow yet
 	pending minHeap
-	round   uint32   // of changes at one time
-	changed []uint32 // flows whose level may have changed in this round
-	hops    int      // of active flows
-	work    int      // users visited in this round
-	own     []uint32 // flows that a link limits
-	others  []other  // levels of the users of a link
-	filling []other  // those that fill does not know to be lower than the level
+	round   uint32    // of changes at one time
+	changed []uint32  // flows whose level may have changed in this round
+	hops    int       // of active flows
+	work    int       // users visited in this round
+	own     []uint32  // flows that a link limits
+	others  []other   // levels of the users of a link
+	bounds  []float64 // of the users of a link
+	filling []other   // those that fill does not know to be lower than the level
 	rest    filler
 }
 
@@ -387,11 +391,7 @@ func (s *fluid) update(i uint32) {
 	old, level := s.levels[i], math.Inf(1)
 	switch {
 	case l.fat:
-		for _, u := range s.others {
-			if own := l.capacity / u.ratio; u.level >= own {
-				level = min(level, own)
-			}
-		}
+		level = s.fatLevel(l)
 	case sum > l.capacity:
 		s.filling = append(s.filling[:0], s.others...)
 		level = fill(l.capacity, s.filling)
@@ -419,6 +419,48 @@ func (s *fluid) update(i uint32) {
 			x.by = to.by
 		}
 	}
+}
+
+// fatLevel returns the level of a link that limits each flow, among others with the levels s.others: that of the user
+// with the highest ratio which nothing else limits to less. A bound that SimGrid does not tell from a lower one, at
+// which another user is already, limits, too.
+func (s *fluid) fatLevel(l *link) float64 {
+	level := math.Inf(1)
+	for _, u := range s.others {
+		if own := l.capacity / u.ratio; u.level >= own {
+			level = min(level, own)
+		}
+	}
+	bounds := s.bounds[:0]
+	for k, u := range s.others {
+		if u.level < l.capacity/u.ratio && u.level == s.flows[l.users[k].flow].most {
+			bounds = append(bounds, u.level)
+		}
+	}
+	s.bounds = bounds
+	highest := -1.0
+	for _, b := range bounds {
+		if b < level {
+			highest = max(highest, b)
+		}
+	}
+	if highest+sameBound <= level { // no user has its bound there
+		return level
+	}
+	slices.Sort(bounds)
+	level = math.Inf(1)
+	for k, u := range s.others {
+		own := l.capacity / u.ratio
+		if u.level < own || own >= level {
+			continue
+		}
+		if n, _ := slices.BinarySearch(bounds, own); n > 0 &&
+			u.level == s.flows[l.users[k].flow].most && u.level < bounds[n-1]+sameBound {
+			continue
+		}
+		level = own
+	}
+	return level
 }
 
 // same reports whether two levels are equal but for rounding.

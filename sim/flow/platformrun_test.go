@@ -258,6 +258,33 @@ func TestPlatformSpeeds(t *testing.T) {
 	}
 }
 
+// TestPlatformNearTies checks flows back and forth over a FATPIPE link that is the slowest of both: their latencies
+// differ by a rounding error, and so one bound is below the level of the link and the other one is not. SimGrid does not
+// tell them apart; both are at their bounds, and a third flow has the whole link. The times are SimGrid's.
+func TestPlatformNearTies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><zone id="z" routing="Full"><host id="a"/><host id="b"/><host id="c"/>
+		<link id="v" bandwidth="447.197MBps" latency="2.15154e-05s" sharing_policy="SPLITDUPLEX"/>
+		<link id="w" bandwidth="806.748MBps" latency="40000342ps" sharing_policy="SPLITDUPLEX"/>
+		<link id="x" bandwidth="230.127MBps" latency="11054549ps" sharing_policy="SPLITDUPLEX"/>
+		<link id="y" bandwidth="365711KiBps" latency="0.000209948s" sharing_policy="FATPIPE"/>
+		<link id="z" bandwidth="88.2655MBps" latency="140us" sharing_policy="FATPIPE"/>
+		<link id="u" bandwidth="111.485MBps" latency="0.000595477s"/>
+		<route src="a" dst="b" symmetrical="NO"><link_ctn id="v" direction="DOWN"/><link_ctn id="w" direction="DOWN"/>
+			<link_ctn id="x" direction="UP"/><link_ctn id="y"/><link_ctn id="z"/></route>
+		<route src="b" dst="a" symmetrical="NO"><link_ctn id="z"/><link_ctn id="y"/><link_ctn id="x" direction="DOWN"/>
+			<link_ctn id="w" direction="UP"/><link_ctn id="v" direction="UP"/></route>
+		<route src="c" dst="b"><link_ctn id="u"/><link_ctn id="z"/></route></zone></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace := traceOf(3, message{0, 1, 1_000_000, 0}, message{1, 0, 3_770_492, 0}, message{2, 1, 1_000_000, 0})
+	want := []dag.Time{11_751_973_175, 43_140_137_293, 12_296_739_963}
+	if got := ends(t, trace, "topology="+file, "flow-model=cm02"); !slices.Equal(got, want) {
+		t.Errorf("ends at %v, expected %v", got, want)
+	}
+}
+
 // TestPlatformOneWay checks that a flow whose acknowledgements have no path takes its links alone.
 func TestPlatformOneWay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.xml")
