@@ -487,26 +487,10 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 			t[i].Size = uint64(bytes)
 		}
 	}
-	unit := uint64(c.o.Unit)
-	durations := part(c.r.Duration, first, len(t))
-	for i, duration := range durations {
-		if duration == 0 || t[i].Flags != 0 { // the size is 0 already
-			continue
+	for i, duration := range part(c.r.Duration, first, len(t)) {
+		if duration != 0 && t[i].Flags == 0 { // otherwise the size is right already
+			t[i].Size = c.length(duration)
 		}
-		d := uint64(duration)
-		switch {
-		case unit == 1:
-		case duration < 0: // two's complement, as in the reference
-			d = uint64(int64(duration) / int64(unit))
-		default:
-			whole := d / unit
-			if rest := d - whole*unit; rest != 0 {
-				c.totals.rounded++
-				whole = (d + unit/2) / unit
-			}
-			d = whole
-		}
-		t[i].Size = d
 	}
 	for i := range min(len(t), max(0, len(c.r.Subkind)-first)) {
 		if c.r.Subkind[first+i] == dag.Marker {
@@ -520,6 +504,23 @@ func (c *rankCompiler) sizes(t []Op, first int) error {
 		}
 	}
 	return nil
+}
+
+// length returns a duration in Program.Unit, and counts whether it was rounded.
+func (c *rankCompiler) length(duration dag.Time) uint64 {
+	unit, d := uint64(c.o.Unit), uint64(duration)
+	switch {
+	case unit == 1:
+		return d
+	case duration < 0: // two's complement, as in the reference
+		return uint64(int64(duration) / int64(unit))
+	}
+	whole := d / unit
+	if d != whole*unit {
+		c.totals.rounded++
+		whole = (d + unit/2) / unit
+	}
+	return whole
 }
 
 func (c *rankCompiler) peers(t []Op, first int) error {

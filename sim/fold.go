@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,23 +13,26 @@ import (
 	"github.com/tracedag/tracedag/internal/par"
 )
 
-// Folded is a program in which ranks share ops: those that differ only in the partners of their sends and receives.
-// Many schedules give all ranks the same ops, so replays read and write a fraction of the memory. An op keeps its
-// number; the loop reads its constant part with [Folded.Find] and its state in State. A folded program has no wildcard
-// receives, start dependents, release times or any-tags of sends.
+// Folded is a program in which ranks share ops: those that differ only in the partners of their sends and receives and
+// in the lengths of their calcs. Many schedules give all ranks the same ops, so replays read and write a fraction of
+// the memory. An op keeps its number; the loop reads its constant part with [Folded.Find] and its state in State. A
+// folded program has no wildcard receives, start dependents, release times or any-tags of sends.
 type Folded struct {
-	State  []OpState   // by number
-	ops    []Op        // those of ranks that differ from all before; see partners
+	// State is the state of each op, by number: the number of its unmet dependencies, of which manyWaits stands for as
+	// many or more, and the bits of Op.Flags that belong to the replay loop.
+	State []uint8
+
+	many   [][]uint32  // by rank: the unmet dependencies of ops with manyWaits; nil if no op has that many
+	ops    []Op        // those of ranks that differ from all before; see Find
 	blocks []foldedOps // by block of foldedBlock ops: that of the rank of its first one
 	common []foldedOps // by rank
 	ranks  []foldedRank
 }
 
-// OpState is the state of an op of a folded program. Waits is the number of unmet dependencies.
-type OpState struct {
-	Waits uint16
-	Flags uint8 // the bits of Op.Flags that belong to the replay loop
-}
+const (
+	waitsMask = 1<<5 - 1  // the bits of Folded.State with the unmet dependencies
+	manyWaits = waitsMask // so many or more, which are in Folded.many at the index Op.Waits
+)
 
 // foldedOps is what the ops of a rank have in common.
 type foldedOps struct {
@@ -45,20 +47,12 @@ const foldedBlock = 64
 
 // foldedRank is what a rank has of its own.
 type foldedRank struct {
-	start uint32   // number of its first op
-	words []uint16 // see dependents.go
-
-	// partners are the partners of the rank in the order of its ops. In Folded.ops, Op.Peer of a send or receive is the
-	// index of its partner.
-	partners []partner
-
-	like uint32 // the rank whose ops it shares, plus 1; 0: its ops are not folded
-}
-
-// partner is the other end of messages.
-type partner struct {
-	peer  uint32
-	match uint32 // see Op.Match
+	peers   []uint32 // its partners; Op.Peer of a send or receive in Folded.ops is an index
+	matches []uint32 // if not nil, Op.Match of a send or receive in Folded.ops is an index
+	lengths []uint64 // of calcs with a position in Folded.ops, see Op.ownLength
+	words   []uint16 // see dependents.go
+	start   uint32   // number of its first op
+	like    uint32   // the rank whose ops it shares, plus 1; 0: its ops are not folded
 }
 
 // Folded returns the folded form of the program, in which Program.Ops is nil; nil if ranks do not share ops.
@@ -67,7 +61,7 @@ func (p *Program) Folded() *Folded {
 }
 
 // Find returns the constant part of op i and its rank. Op.Rank and Op.Waits are undefined, and so are Op.Peer and
-// Op.Match of a send or receive; see [Folded.Partner].
+// Op.Match of a send or receive, see [Folded.Partner], and Op.Size of a calc, see [Folded.Length].
 func (f *Folded) Find(i uint32) (op *Op, rank uint32) {
 	b := &f.blocks[i/foldedBlock]
 	for i >= b.end {
@@ -83,8 +77,19 @@ func (f *Folded) Ops(rank uint32) (ops []Op, delta uint32) {
 
 // Partner returns the partner of a send or receive of a rank, as Op.Peer and Op.Match have it in other programs.
 func (f *Folded) Partner(rank uint32, op *Op) (peer, match uint32) {
-	p := &f.ranks[rank].partners[op.Peer]
-	return p.peer, p.match
+	r := &f.ranks[rank]
+	if r.matches == nil {
+		return r.peers[op.Peer], op.Match
+	}
+	return r.peers[op.Peer], r.matches[op.Match]
+}
+
+// Length returns the length of a calc of a rank, as Op.Size has it in other programs.
+func (f *Folded) Length(rank uint32, op *Op) uint64 {
+	if op.Rank == 0 {
+		return op.Size
+	}
+	return f.ranks[rank].lengths[op.Rank-1]
 }
 
 // Release is [Program.Release] for op i of a rank, with the constant part op.
@@ -93,14 +98,35 @@ func (f *Folded) Release(ready []uint32, i uint32, op *Op, rank uint32, skipped 
 		return f.releaseList(ready, i, op, rank, skipped)
 	}
 	for near := op.first & inOpMask; near != 0; near >>= inOpBits {
-		d := i + near&farthestInOp
-		if s := &f.State[d]; s.Flags&skipped == 0 {
-			if s.Waits--; s.Waits == 0 {
-				ready = append(ready, d)
-			}
+		if d := i + near&farthestInOp; f.releases(d, rank, skipped) {
+			ready = append(ready, d)
 		}
 	}
 	return ready
+}
+
+// releases marks the end of a dependency of op d, and reports whether that was the last.
+func (f *Folded) releases(d, rank uint32, skipped uint8) bool {
+	s := &f.State[d]
+	switch waits := *s & waitsMask; {
+	case *s&skipped != 0 || waits == 0: // 0: it became ready before all dependencies had ended, see hasRun of loggops
+		return false
+	case waits == manyWaits:
+		return f.releasesMany(d, rank)
+	}
+	*s--
+	return *s&waitsMask == 0
+}
+
+// releasesMany is releases for an op with manyWaits.
+func (f *Folded) releasesMany(d, rank uint32) bool {
+	left := &f.many[rank][f.ops[d+f.common[rank].delta].Waits]
+	*left--
+	if *left > 0 {
+		return false
+	}
+	f.State[d] &^= waitsMask
+	return true
 }
 
 // releaseList is Release for an op whose dependents are not in Op.first.
@@ -115,10 +141,8 @@ func (f *Folded) releaseList(ready []uint32, i uint32, op *Op, rank uint32, skip
 			d = start + (uint32(words[k+1]) | uint32(words[k+2])<<16)
 			k += 2
 		}
-		if s := &f.State[d]; s.Flags&skipped == 0 {
-			if s.Waits--; s.Waits == 0 {
-				ready = append(ready, d)
-			}
+		if f.releases(d, rank, skipped) {
+			ready = append(ready, d)
 		}
 		if word&lastDependent != 0 {
 			return ready
@@ -126,13 +150,12 @@ func (f *Folded) releaseList(ready []uint32, i uint32, op *Op, rank uint32, skip
 	}
 }
 
-// prefetchedStates is the number of ops whose state Prefetch skips: a cache line has sixteen.
-const prefetchedStates = 24
+// prefetchedStates is the number of ops whose state Prefetch skips: a cache line has 64.
+const prefetchedStates = 64
 
 // Prefetch prefetches the state of ops that follow op i, and their dependents; see [Program.PrefetchOps].
 func (f *Folded) Prefetch(i uint32) {
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(f.State))) +
-		uintptr(i+prefetchedStates)*unsafe.Sizeof(OpState{})
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(f.State))) + uintptr(i+prefetchedStates)
 	cpu.PrefetchLines(at, at)
 }
 
@@ -145,20 +168,32 @@ func (f *Folded) op(i uint32) Op {
 // own gives the constant part of op i of a rank all else that an op has.
 func (f *Folded) own(op Op, i, rank uint32) Op {
 	s := f.State[i]
-	op.Rank, op.Waits = rank, uint32(s.Waits)
-	op.Flags |= s.Flags
-	if op.IsMessage() {
-		partner := f.ranks[rank].partners[op.Peer]
-		op.Peer, op.Match = int32(partner.peer), partner.match
+	waits := uint32(s & waitsMask)
+	if waits == manyWaits {
+		waits = f.many[rank][op.Waits]
 	}
+	op.Flags |= s &^ waitsMask
+	if op.IsMessage() {
+		peer, match := f.Partner(rank, &op)
+		op.Peer, op.Match = int32(peer), match
+	} else {
+		op.Size = f.Length(rank, &op)
+	}
+	op.Rank, op.Waits = rank, waits
 	return op
 }
 
 // clone returns a copy with its own state.
 func (f *Folded) clone() *Folded {
 	c := *f
-	c.State = cpu.InHugePages(make([]OpState, len(f.State)))
+	c.State = cpu.InHugePages(make([]uint8, len(f.State)))
 	copy(c.State, f.State)
+	if f.many != nil {
+		c.many = make([][]uint32, len(f.many))
+		for rank, left := range f.many {
+			c.many[rank] = slices.Clone(left)
+		}
+	}
 	return &c
 }
 
@@ -200,7 +235,8 @@ func (o *CompileOptions) newFolding(p *Program, ops int64) *folding {
 		return nil
 	}
 	f := &folding{}
-	f.State, f.ranks = cpu.InHugePages(make([]OpState, ops)), make([]foldedRank, ranks)
+	f.State, f.ranks = cpu.InHugePages(make([]uint8, ops)), make([]foldedRank, ranks)
+	f.many = make([][]uint32, ranks)
 	return f
 }
 
@@ -209,6 +245,9 @@ func (o *CompileOptions) newFolding(p *Program, ops int64) *folding {
 func (f *folding) end(p *Program) {
 	shared := 0
 	f.common = make([]foldedOps, len(f.ranks))
+	if !slices.ContainsFunc(f.many, func(left []uint32) bool { return left != nil }) {
+		f.many = nil
+	}
 	for rank := range f.ranks {
 		r := &f.ranks[rank]
 		r.start = p.Start[rank]
@@ -265,36 +304,59 @@ type folder struct {
 	patterns     []*pattern // the last one used first
 	alike, other int        // number of ranks with and without a pattern
 
-	found   []foundPartner     // of the current rank, by partner of the pattern
-	indices map[partner]uint32 // of the partners of the current rank
-	recent  [256]recentPartner // the last ones looked up
+	// Of the current rank:
+	peers    []int32    // by partner of the pattern; unknownPeer: none so far
+	commTags []foundTag // by match of the pattern, if tags or communicators are not those of the pattern
+	indices  struct{ peers, matches, channels numbers }
+}
+
+// unknownPeer is no peer of a send or receive.
+const unknownPeer = -2
+
+// foundTag is a pair of communicator and tag that stands for one of a pattern.
+type foundTag struct {
+	commTag
+	known bool
 }
 
 // pattern is what the ranks that share ops have in common.
 type pattern struct {
 	rank     int       // the first one
-	columns  *dag.Rank // all that is compiled but peers
+	columns  *dag.Rank // all that is compiled but peers and durations
 	messages []patternMessage
-	internal []bool      // by partner: whether its tags are those of lowered collectives
-	lengths  [][2]uint64 // by partner: sums of sizeHash of the receives and the sends, for Program.lengths
-	state    []OpState   // by op
+	channels []patternChannel
+	peers    int        // number of partners
+	matches  []uint32   // of the first rank: what Op.Match may be
+	internal []bool     // by match: whether the tag is that of a lowered collective
+	indexed  bool       // Op.Match is an index; see foldedRank.matches
+	variants []*variant // the first is that of the first rank
+	varied   bool       // ranks have lengths of their own; see foldedRank.lengths
+	state    []uint8    // by op
+	many     []uint32   // see Folded.many
+	sharers  []int      // the ranks
 	totals   totals
 }
 
-// patternMessage is a send or receive of a pattern.
-type patternMessage struct{ op, partner uint32 }
+// patternMessage is a send or receive of a pattern, with the indices of partner and match.
+type patternMessage struct{ op, peer, match uint32 }
 
-// foundPartner is a partner as the trace has it.
-type foundPartner struct {
-	tag        int64
-	peer, comm int32
-	known      bool
+// patternChannel is the messages of a pattern with one partner and match: sums of sizeHash of the receives and the
+// sends, for Program.lengths.
+type patternChannel struct {
+	peer, match uint32
+	lengths     [2]uint64
 }
 
-type recentPartner struct {
-	partner
-	index uint32 // plus 1
+// variant is the lengths of the calcs of ranks that share ops.
+type variant struct {
+	durations dag.Column[dag.Time]
+	lengths   []uint64
+	calcs     uint64 // see rankFacts
+	totals    totals // rounded, calcs and longest
 }
+
+// mostVariants is the number of variants of a pattern that several ranks can have. All others belong to one rank.
+const mostVariants = 8
 
 // compileFolded compiles the current rank, or lets it share the ops of an earlier one.
 func (c *rankCompiler) compileFolded() error {
@@ -318,13 +380,18 @@ func (c *rankCompiler) compileFolded() error {
 // fold reports whether the current rank shares the ops of an earlier one, and if so completes it.
 func (f *folder) fold() bool {
 	for k, t := range f.patterns {
-		if t.fits(f.c.r) && f.match(t) {
-			copy(f.patterns[1:k+1], f.patterns[:k])
-			f.patterns[0] = t
-			f.share(t)
-			f.alike++
-			return true
+		if !t.fits(f.c.r) {
+			continue
 		}
+		same, ok := f.match(t)
+		if !ok {
+			continue
+		}
+		copy(f.patterns[1:k+1], f.patterns[:k])
+		f.patterns[0] = t
+		f.share(t, same)
+		f.alike++
+		return true
 	}
 	f.other++
 	if f.other >= mostUnlike && f.other > f.alike {
@@ -334,73 +401,160 @@ func (f *folder) fold() bool {
 	return false
 }
 
-// fits reports whether the rank has the columns of the pattern but those that determine the partners.
+// fits reports whether the rank has the columns of the pattern but those that determine the partners and, if they do
+// not depend on flops, the lengths of calcs.
 func (t *pattern) fits(r *dag.Rank) bool {
 	c := t.columns
 	return len(r.Kind) == len(c.Kind) && len(r.Deps.Off) == len(c.Deps.Off) && len(r.Release) == 0 &&
 		len(r.StartDeps.Off) == 0 && dag.Column[dag.Kind](r.Kind).Equal(c.Kind) && r.Bytes.Equal(c.Bytes) &&
-		r.Duration.Equal(c.Duration) && r.Deps.Equal(&c.Deps) && r.Order.Equal(&c.Order) &&
-		r.Stream.Equal(&c.Stream) && r.NIC.Equal(&c.NIC) && r.Subkind.Equal(c.Subkind) && r.Flops.Equal(c.Flops)
+		r.Deps.Equal(&c.Deps) && r.Order.Equal(&c.Order) && r.Stream.Equal(&c.Stream) && r.NIC.Equal(&c.NIC) &&
+		r.Subkind.Equal(c.Subkind) && (len(c.Flops) == 0 && len(r.Flops) == 0 ||
+		r.Flops.Equal(c.Flops) && r.Duration.Equal(t.variants[0].durations))
 }
 
-// match finds the partners of the current rank, and reports whether each is that of the same ops as in the pattern.
-func (f *folder) match(t *pattern) bool {
-	r := f.c.r
-	f.found = slices.Grow(f.found[:0], len(t.lengths))[:len(t.lengths)]
-	clear(f.found)
-	if r.Tag.Equal(t.columns.Tag) && r.Comm.Equal(&t.columns.Comm) { // the usual case, in a short loop
-		for _, m := range t.messages {
-			peer, found := r.Peer.At(int(m.op)), &f.found[m.partner]
-			if found.known && found.peer != peer || !found.known && !f.find(t, m) {
-				return false
-			}
-		}
-		return true
+// match finds the partners of the current rank, and reports whether each is that of the same ops as in the pattern, and
+// whether tags and communicators are the same.
+func (f *folder) match(t *pattern) (same, ok bool) {
+	r, ranks := f.c.r, uint32(f.c.p.Ranks())
+	f.peers = slices.Grow(f.peers[:0], t.peers)[:t.peers]
+	for k := range f.peers {
+		f.peers[k] = unknownPeer
 	}
 	for _, m := range t.messages {
-		i, found := int(m.op), &f.found[m.partner]
-		if !found.known && !f.find(t, m) ||
-			found.peer != r.Peer.At(i) || found.tag != r.Tag.At(i) || found.comm != r.Comm.At(i) {
-			return false
+		if peer, found := r.Peer.At(int(m.op)), &f.peers[m.peer]; *found != peer {
+			if *found != unknownPeer || uint32(peer) >= ranks {
+				return false, false
+			}
+			*found = peer
 		}
 	}
-	return true
+	if r.Tag.Equal(t.columns.Tag) && r.Comm.Equal(&t.columns.Comm) { // the usual case
+		return true, true
+	}
+	f.commTags = slices.Grow(f.commTags[:0], len(t.matches))[:len(t.matches)]
+	clear(f.commTags)
+	for _, m := range t.messages {
+		is, found := foundTag{commTag{r.Comm.At(int(m.op)), r.Tag.At(int(m.op))}, true}, &f.commTags[m.match]
+		if *found == is {
+			continue
+		}
+		if found.known || is.tag == dag.AnyTag || is.tag < dag.AnyTag != t.internal[m.match] {
+			return false, false
+		}
+		*found = is
+	}
+	return false, true
 }
 
-// find finds a partner of the current rank from the first of its messages, and reports whether it could be one of the
-// pattern.
-func (f *folder) find(t *pattern, m patternMessage) bool {
-	r, i := f.c.r, int(m.op)
-	peer, tag, comm := r.Peer.At(i), r.Tag.At(i), r.Comm.At(i)
-	f.found[m.partner] = foundPartner{tag, peer, comm, true}
-	return uint32(peer) < uint32(f.c.p.Ranks()) && tag != dag.AnyTag && tag < dag.AnyTag == t.internal[m.partner]
-}
-
-// share gives the current rank, whose partners have been found, the ops of a pattern.
-func (f *folder) share(t *pattern) {
+// share gives the current rank the ops of a pattern. Its partners have been found, and its tags and communicators
+// unless they are the same.
+func (f *folder) share(t *pattern, same bool) {
 	c, p := f.c, f.c.p
 	rank, start := uint32(c.rank), p.Start[t.rank]
 	own := &f.ranks[rank]
 	own.like = uint32(t.rank + 1)
-	own.partners = make([]partner, len(f.found))
-	for k, found := range f.found {
-		to := partner{uint32(found.peer), c.tags.number(found.comm, found.tag)}
-		own.partners[k] = to
-		if sum := t.lengths[k][0]; sum != 0 {
-			c.lengths[rank] -= sum * channelHash(to.peer, rank, uint64(to.match))
+	own.peers = make([]uint32, len(f.peers))
+	for k, peer := range f.peers {
+		own.peers[k] = uint32(peer)
+	}
+	matches := t.matches
+	if !same {
+		matches = make([]uint32, len(f.commTags))
+		for k, found := range f.commTags {
+			matches[k] = c.tags.number(found.comm, found.tag)
 		}
-		if sum := t.lengths[k][1]; sum != 0 {
-			c.lengths[to.peer] += sum * channelHash(rank, to.peer, uint64(to.match))
+		f.index(t)
+	}
+	if t.indexed {
+		own.matches = matches
+	}
+	for k := range t.channels {
+		channel := &t.channels[k]
+		peer, match := own.peers[channel.peer], uint64(matches[channel.match])
+		if sum := channel.lengths[0]; sum != 0 {
+			c.lengths[rank] -= sum * channelHash(peer, rank, match)
+		}
+		if sum := channel.lengths[1]; sum != 0 {
+			c.lengths[peer] += sum * channelHash(rank, peer, match)
 		}
 	}
+	v := f.variant(t)
+	if t.varied {
+		own.lengths = v.lengths
+	}
+	t.sharers = append(t.sharers, c.rank)
 	facts := p.ranks[t.rank]
-	facts.roots = slices.Clone(facts.roots)
+	facts.roots, facts.calcs = slices.Clone(facts.roots), v.calcs
 	for k := range facts.roots {
 		facts.roots[k] += c.base - start
 	}
 	p.ranks[rank] = facts
 	copy(f.State[c.base:], t.state)
+	f.many[rank] = slices.Clone(t.many)
 	c.totals.add(&t.totals)
+	c.totals.add(&v.totals)
+}
+
+// index makes Op.Match of a pattern an index.
+func (f *folder) index(t *pattern) {
+	if t.indexed {
+		return
+	}
+	t.indexed = true
+	ops := f.c.p.Ops[f.c.p.Start[t.rank]:]
+	for _, m := range t.messages {
+		ops[m.op].Match = m.match
+	}
+	for _, rank := range t.sharers {
+		f.ranks[rank].matches = t.matches
+	}
+}
+
+// variant returns the lengths of the current rank's calcs, which it makes a variant of the pattern.
+func (f *folder) variant(t *pattern) *variant {
+	c := f.c
+	for _, v := range t.variants {
+		if c.r.Duration.Equal(v.durations) {
+			return v
+		}
+	}
+	first := t.variants[0]
+	if !t.varied {
+		t.varied = true
+		first.lengths = make([]uint64, 0, len(c.r.Kind)-len(t.messages))
+		ops := c.p.Ops[c.p.Start[t.rank]:][:len(c.r.Kind)]
+		for i := range ops {
+			if op := &ops[i]; !op.IsMessage() {
+				first.lengths = append(first.lengths, op.Size)
+				op.Rank = uint32(len(first.lengths))
+			}
+		}
+		for _, rank := range t.sharers {
+			f.ranks[rank].lengths = first.lengths
+		}
+	}
+	before := c.totals
+	c.totals = totals{}
+	v := &variant{lengths: make([]uint64, 0, len(first.lengths))}
+	for i, kind := range c.r.Kind {
+		if kindFlags[kind] != 0 {
+			continue
+		}
+		length := uint64(0)
+		if c.r.Subkind.At(i) != dag.Marker {
+			length = c.length(c.r.Duration.At(i))
+		}
+		v.lengths = append(v.lengths, length)
+		v.calcs += length
+		c.totals.calcs = addUp(c.totals.calcs, length)
+		c.totals.longest = max(c.totals.longest, length)
+	}
+	v.totals, c.totals = c.totals, before
+	if len(t.variants) < mostVariants {
+		v.durations = slices.Clone(c.r.Duration)
+		t.variants = append(t.variants, v)
+	}
+	return v
 }
 
 // keep makes the current rank, which has been compiled and has the given totals, a pattern for others. It replaces the
@@ -414,59 +568,88 @@ func (f *folder) keep(own totals) {
 		f.halt(p)
 		return
 	}
-	for i := range c.ops {
-		if c.ops[i].Waits > math.MaxUint16 {
-			f.halt(p)
-			return
-		}
-	}
-	t := &pattern{rank: c.rank, totals: own, state: f.State[c.base:][:len(c.ops)]}
-	if f.indices == nil {
-		f.indices = make(map[partner]uint32)
-	}
-	clear(f.indices)
-	clear(f.recent[:])
-	var partners []partner
+	r := c.r
+	t := &pattern{rank: c.rank, totals: own, state: f.State[c.base:][:len(c.ops)], sharers: []int{c.rank}}
+	t.variants = []*variant{{
+		durations: slices.Clone(r.Duration), calcs: p.ranks[c.rank].calcs,
+		totals: totals{rounded: own.rounded, calcs: own.calcs, longest: own.longest},
+	}}
+	t.totals.rounded, t.totals.calcs, t.totals.longest = 0, 0, 0
+	f.indices.peers.clear()
+	f.indices.matches.clear()
+	f.indices.channels.clear()
+	var peers []uint32
 	for i := range c.ops {
 		op := &c.ops[i]
-		t.state[i].Waits = uint16(op.Waits)
+		t.state[i] = uint8(min(op.Waits, manyWaits))
+		if op.Waits >= manyWaits {
+			t.many = append(t.many, op.Waits)
+			op.Waits = uint32(len(t.many) - 1)
+		}
+		op.Rank = 0
 		if !op.IsMessage() {
 			continue
 		}
-		to := partner{uint32(op.Peer), op.Match}
-		k := f.index(to)
-		if int(k) == len(partners) {
-			partners = append(partners, to)
-			t.internal = append(t.internal, op.Flags&Internal != 0)
-			t.lengths = append(t.lengths, [2]uint64{})
+		peer := f.indices.peers.of(uint64(op.Peer))
+		if int(peer) == len(peers) {
+			peers = append(peers, uint32(op.Peer))
 		}
-		sum := &t.lengths[k][0]
+		match := f.indices.matches.of(uint64(op.Match))
+		if int(match) == len(t.matches) {
+			t.matches, t.internal = append(t.matches, op.Match), append(t.internal, op.Flags&Internal != 0)
+		}
+		channel := f.indices.channels.of(uint64(peer)<<32 | uint64(match))
+		if int(channel) == len(t.channels) {
+			t.channels = append(t.channels, patternChannel{peer: peer, match: match})
+		}
+		sum := &t.channels[channel].lengths[0]
 		if op.Flags&IsSend != 0 {
-			sum = &t.lengths[k][1]
+			sum = &t.channels[channel].lengths[1]
 		}
 		*sum += sizeHash(op.Size)
-		op.Peer = int32(k)
-		t.messages = append(t.messages, patternMessage{uint32(i), k})
+		op.Peer = int32(peer)
+		t.messages = append(t.messages, patternMessage{uint32(i), peer, match})
 	}
+	t.peers = len(peers)
+	f.many[c.rank] = slices.Clone(t.many)
 	rank := &f.ranks[c.rank]
-	rank.like, rank.partners = uint32(c.rank+1), partners
-	r := c.r
-	t.columns = (&dag.Rank{Kind: r.Kind, Subkind: r.Subkind, Bytes: r.Bytes, Duration: r.Duration, Flops: r.Flops,
-		Tag: r.Tag, Comm: r.Comm, Stream: r.Stream, NIC: r.NIC, Deps: r.Deps, Order: r.Order}).Clone()
+	rank.like, rank.peers = uint32(c.rank+1), peers
+	t.columns = (&dag.Rank{Kind: r.Kind, Subkind: r.Subkind, Bytes: r.Bytes, Flops: r.Flops, Tag: r.Tag, Comm: r.Comm,
+		Stream: r.Stream, NIC: r.NIC, Deps: r.Deps, Order: r.Order}).Clone()
 	f.patterns = append([]*pattern{t}, f.patterns[:min(len(f.patterns), mostPatterns-1)]...)
 }
 
-// index returns the index of a partner of the current rank.
-func (f *folder) index(to partner) uint32 {
-	recent := &f.recent[hash(to.peer, to.match)%uint32(len(f.recent))]
-	if recent.index > 0 && recent.partner == to {
-		return recent.index - 1
+// numbers numbers values 0, 1, 2, ... in order of first use.
+type numbers struct {
+	index  map[uint64]uint32
+	recent [256]recentNumber // the last ones looked up
+}
+
+type recentNumber struct {
+	value  uint64
+	number uint32 // plus 1; 0: none
+}
+
+// clear removes all values.
+func (n *numbers) clear() {
+	if n.index == nil {
+		n.index = make(map[uint64]uint32)
 	}
-	k, known := f.indices[to]
+	clear(n.index)
+	clear(n.recent[:])
+}
+
+// of returns the number of a value.
+func (n *numbers) of(value uint64) uint32 {
+	recent := &n.recent[hash(uint32(value>>32), uint32(value))%uint32(len(n.recent))]
+	if recent.number > 0 && recent.value == value {
+		return recent.number - 1
+	}
+	k, known := n.index[value]
 	if !known {
-		k = uint32(len(f.indices))
-		f.indices[to] = k
+		k = uint32(len(n.index))
+		n.index[value] = k
 	}
-	*recent = recentPartner{to, k + 1}
+	*recent = recentNumber{value, k + 1}
 	return k
 }

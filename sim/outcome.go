@@ -54,7 +54,7 @@ func (p *Program) Ran(n int64, flag uint8) Set {
 	}
 	if p.folded != nil {
 		for i := range p.folded.State {
-			if p.folded.State[i].Flags&flag != 0 {
+			if p.folded.State[i]&flag != 0 {
 				s.Add(uint32(i))
 			}
 		}

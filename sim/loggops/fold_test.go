@@ -10,9 +10,9 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
-// alike returns a trace whose ranks do the same with different partners, tags and communicators. If odd, a few ranks
-// differ in some op.
-func alike(random *rand.Rand, odd bool) *dag.Trace {
+// alike returns a trace whose ranks do the same with different partners, tags and communicators, and calcs of some or
+// all of them differ in length if varied. If odd, a few ranks differ in some op.
+func alike(random *rand.Rand, odd, varied bool) *dag.Trace {
 	type step struct {
 		shift int // of the partner
 		op    dag.Op
@@ -51,6 +51,15 @@ func alike(random *rand.Rand, odd bool) *dag.Trace {
 		depend()
 		steps = append(steps, s)
 	}
+	if random.IntN(2) == 0 { // an op with many dependencies
+		s := step{op: dag.Op{Kind: dag.Calc, Duration: 3 * dag.Nanosecond}}
+		for i := range steps[:20+random.IntN(len(steps)-20)] {
+			s.deps = append(s.deps, i)
+		}
+		steps = append(steps, s)
+	}
+	lengths := 1 + random.IntN(2*ranks) // number of different lengths of each calc
+	markers := random.IntN(3) == 0
 	b := dag.NewBuilder(ranks)
 	var comms [2]int32
 	for k := range comms {
@@ -77,6 +86,12 @@ func alike(random *rand.Rand, odd bool) *dag.Trace {
 			if s.group {
 				op.Comm = comms[r%2]
 			}
+			if varied && op.Kind == dag.Calc {
+				op.Duration += dag.Time(r%lengths*(i%5)*1300) * dag.Picosecond
+				if markers && i%7 == 0 {
+					op.Subkind = dag.Marker
+				}
+			}
 			if i == differs {
 				switch random.IntN(4) {
 				case 0:
@@ -100,7 +115,7 @@ func TestFolded(t *testing.T) {
 	folded, incomplete, complete := 0, 0, 0
 	for seed := range sampled(150) {
 		random := rand.New(rand.NewPCG(seed, 41))
-		trace, n := alike(random, random.IntN(3) > 0), randomCosts(random)
+		trace, n := alike(random, random.IntN(3) > 0, random.IntN(2) == 0), randomCosts(random)
 		if random.IntN(2) == 0 {
 			n.S = 5000 // without messages that wait for their receive, on which most of these programs end early
 		}

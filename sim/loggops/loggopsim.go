@@ -118,7 +118,7 @@ func (s *loggopsim) begin() {
 // ref is an op of the replay.
 type ref struct {
 	*sim.Op        // in a folded program only its constant part, see [sim.Folded.Find]
-	flags   *uint8 // the bits of Op.Flags that belong to the replay
+	flags   *uint8 // has the bits of Op.Flags that belong to the replay
 	host    uint32 // its rank
 }
 
@@ -126,7 +126,7 @@ type ref struct {
 func (s *loggopsim) ref(i uint32) ref {
 	if f := s.folded; f != nil {
 		op, host := f.Find(i)
-		return ref{op, &f.State[i].Flags, host}
+		return ref{op, &f.State[i], host}
 	}
 	op := &s.ops[i]
 	return ref{op, &op.Flags, op.Rank}
@@ -146,6 +146,14 @@ func (s *loggopsim) partner(op ref) (host, match uint32) {
 		return s.folded.Partner(op.host, op.Op)
 	}
 	return uint32(op.Peer), op.Match
+}
+
+// length returns the length of a calc.
+func (s *loggopsim) length(op ref) uint64 {
+	if s.folded != nil {
+		return s.folded.Length(op.host, op.Op)
+	}
+	return op.Size
 }
 
 // post is [sim.Matcher.Post] for receive i.
@@ -417,7 +425,7 @@ func (s *loggopsim) calc(e event.Event, i uint32, op ref) error {
 			return nil
 		}
 	}
-	end := e.Time + op.Size
+	end := e.Time + s.length(op)
 	*cpu = end
 	if s.noise != nil {
 		noise, err := s.noiseOver(op.host, e.Time, end)
