@@ -43,20 +43,49 @@ func (d *Decision) better(other *Decision) bool {
 	return bytes < b || bytes == b && calcs < c
 }
 
-// unlike returns a refusal if the bytes of weak and strong scaling are alike, and the calcs of neither are those of the
-// other traces.
-func unlike(scalings map[Scaling]*Decision) error {
+// unlike returns a refusal if the bytes of weak and strong scaling are alike on the ranks of the other traces and not on
+// the new ones, and the calcs of neither are those of the other traces.
+func (m *model) unlike(scalings map[Scaling]*Decision, others []*model) error {
 	weak, strong := scalings[Weak], scalings[Strong]
 	if weak == nil || strong == nil {
 		return nil
 	}
 	const near = 0.1
 	bytes, calcs := weak.most()
-	if b, c := strong.most(); b == bytes && b <= maxDifference && min(c, calcs) > near {
-		return refuse("the traces do not determine the scaling: bytes differ alike under weak and strong scaling, "+
-			"calcs by %.3g %% and %.3g %%; expected --scaling", 100*calcs, 100*c)
+	b, c := strong.most()
+	if b != bytes || b > maxDifference || min(c, calcs) <= near {
+		return nil
 	}
-	return nil
+	var sizes [2][]int64
+	for k, d := range []*Decision{weak, strong} {
+		o := d.Options
+		m.learn(others, &o)
+		g, _, err := m.targetFor(o)
+		if err != nil {
+			return err
+		}
+		sizes[k] = g.sizes()
+	}
+	if slices.Equal(sizes[0], sizes[1]) {
+		return nil
+	}
+	return refuse("the traces do not determine the scaling: bytes differ alike under weak and strong scaling, "+
+		"calcs by %.3g %% and %.3g %%; expected --scaling", 100*calcs, 100*c)
+}
+
+// sizes returns the sizes of all instances.
+func (g *target) sizes() (all []int64) {
+	for i := range g.instances {
+		inst := &g.instances[i]
+		s := &g.slots[inst.slot]
+		if s.call == nil {
+			continue
+		}
+		for which, z := range [2]size{s.size, s.recv} {
+			all = append(all, g.scaled(s, inst, z.value, which))
+		}
+	}
+	return all
 }
 
 // maxDifference is the largest difference of bytes, relative, of a trace of the same program.
@@ -112,10 +141,13 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	if best == nil {
 		return nil, why
 	}
-	if err := unlike(scalings); err != nil && !o.Likeliest {
+	if err := m.unlike(scalings, models); err != nil && !o.Likeliest {
 		return nil, err
 	}
 	m.learn(models, &best.Options)
+	if err := m.learnTimes(models, &best.Options); err != nil {
+		return nil, err
+	}
 	after, err := m.against(ctx, models, truths, best.Options)
 	if err != nil {
 		return nil, err

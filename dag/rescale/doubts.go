@@ -43,6 +43,9 @@ func (g *target) doubts() (all []doubt) {
 	}
 	all = append(all, g.roundDoubts()...)
 	all = append(all, g.distanceDoubts()...)
+	if d := g.timesDoubt(); d != nil {
+		all = append(all, *d)
+	}
 	return append(all, g.sizeDoubts()...)
 }
 

@@ -31,6 +31,8 @@ type target struct {
 	commBase  map[int32]int32
 	comms     []dag.Comm
 	gridDoubt *doubt // about the new grid
+
+	compute, calling map[int32]share // factors of the calcs of slots: of computation, and of time in calls of MPI
 }
 
 // instance is a slot, or a slot of a round of a loop.
@@ -597,15 +599,7 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 	op := s.template
 	op.Timed, op.MeasuredStart, op.MeasuredEnd = false, 0, 0
 	if s.call == nil {
-		if at := g.opAt[i.slot][g.donors[rank]]; at >= 0 {
-			from := g.from.Ranks[g.donors[rank]]
-			op.Duration, op.Flops = from.Duration.At(int(at)), from.Flops.At(int(at))
-		}
-		if g.o.Scaling == Strong {
-			p, n := int64(g.old.ranks), int64(g.new.ranks)
-			op.Duration = dag.Time(scaleBytes(int64(op.Duration), p, n))
-			op.Flops = scaleBytes(op.Flops, p, n)
-		}
+		op.Duration, op.Flops = g.timeOf(i.slot, g.donors[rank])
 		return op, nil
 	}
 	c, p := g.callAt(i)
@@ -696,6 +690,8 @@ func (g *target) value(z *size, slot int32, rank, which int) (int64, error) {
 
 // share is a factor of sizes.
 type share struct{ numerator, denominator int64 }
+
+func (f share) float() float64 { return float64(f.numerator) / float64(f.denominator) }
 
 func (f *share) times(a, b int) {
 	r := big.NewRat(f.numerator, f.denominator)

@@ -29,6 +29,8 @@ type model struct {
 	opAt  [][]int32
 	loops []loop
 	facts facts
+
+	inCalls map[int32][]dag.Time // of slots: time in calls of MPI on each rank, if any
 }
 
 // slot is an op of the program that each rank has once or not at all.
@@ -399,6 +401,7 @@ func (m *model) build(k *skeleton) error {
 		m.slots[s].place = int32(place)
 	}
 	m.findFacts()
+	m.findCallTimes()
 	return nil
 }
 

@@ -22,9 +22,19 @@ type Report struct {
 	Others      []Second `json:"other_traces,omitempty"` // after the second
 	Calls       []Call   `json:"calls"`
 	Rounds      []Rounds `json:"rounds,omitempty"`
+	Times       []Times  `json:"times,omitempty"`
 	Classes     []Class  `json:"classes"`
 	Assumptions []string `json:"assumptions"`
 	Dropped     []string `json:"dropped,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"` // about what other traces would show
+}
+
+// Times is the calcs whose time depends on the number of ranks in one way.
+type Times struct {
+	Trend string  `json:"trend"`
+	Calls bool    `json:"calls,omitempty"` // their time in calls of MPI, otherwise that of computation
+	Share float64 `json:"share"`           // of the time of all calcs on the new ranks
+	Count int     `json:"count"`           // in the program
 }
 
 // Second is how much the trace differs from another one when it is rescaled to its ranks.
@@ -139,6 +149,7 @@ func (g *target) report(classes []Class, source string) *Report {
 	if drawnSizes > 0 {
 		assume("the sizes of %d calls follow no rule; each rank has those of a recorded rank", drawnSizes)
 	}
+	g.reportTimes(r)
 	r.Dropped = g.dropped()
 	return r
 }
@@ -357,6 +368,14 @@ func (c count) text() string {
 	return n
 }
 
+func (t *Times) text() string {
+	text := fmt.Sprintf("%.3g %% ", 100*t.Share)
+	if t.Calls {
+		text += "in calls of MPI "
+	}
+	return text + t.Trend
+}
+
 // dropped lists what the new trace lacks.
 func (g *target) dropped() (all []string) {
 	var measured, attrs bool
@@ -418,6 +437,13 @@ func (r *Report) Summary() (lines []string) {
 	}
 	for _, x := range r.Rounds {
 		add("%d rounds become %d (%s), %d times: %s", x.Recorded, x.New, x.Count, x.Times, x.Calls)
+	}
+	if r.Second != nil && r.Times != nil {
+		var texts []string
+		for _, t := range r.Times {
+			texts = append(texts, t.text())
+		}
+		add("time of calcs by the traces: %s", strings.Join(texts, ", "))
 	}
 	for _, a := range r.Assumptions {
 		add("assumed: %s", a)

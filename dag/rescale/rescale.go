@@ -49,6 +49,7 @@ type Options struct {
 	compare bool               // other traces show the scaling
 	laws    map[sized][]growth // by size: those that give it in all other traces
 	fits    map[sized]bool     // sizes that the scaling alone gives in all other traces
+	times   *times             // of calcs by other traces, or nil
 }
 
 // Rescale returns the trace that the program of t would have on another number of ranks, and what it inferred. The new
@@ -73,14 +74,8 @@ func (m *model) extrapolate(ctx context.Context, o Options) (*dag.Trace, *Report
 	if o.FixedRounds && o.GrowingRounds {
 		return nil, nil, fmt.Errorf("rounds both fixed and growing, expected one of them")
 	}
-	g := &target{model: m, o: o}
-	g.new = space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic}
-	grid, source, err := g.newGrid()
+	g, source, err := m.targetFor(o)
 	if err != nil {
-		return nil, nil, err
-	}
-	g.new.grid = grid
-	if err := g.plan(); err != nil {
 		return nil, nil, err
 	}
 	doubts := g.doubts()
@@ -105,6 +100,20 @@ func (m *model) extrapolate(ctx context.Context, o Options) (*dag.Trace, *Report
 		r.Assumptions = append(r.Assumptions, d.text()+"; the first is taken")
 	}
 	return out, r, nil
+}
+
+// targetFor returns a target whose instances are planned, and where its grid is from.
+func (m *model) targetFor(o Options) (g *target, source string, err error) {
+	g = &target{model: m, o: o}
+	g.new = space{ranks: o.Ranks, ring: m.old.ring, periodic: m.old.periodic}
+	if g.new.grid, source, err = g.newGrid(); err != nil {
+		return nil, "", err
+	}
+	if err := g.plan(); err != nil {
+		return nil, "", err
+	}
+	g.setTimes()
+	return g, source, nil
 }
 
 // balanced returns the grid of n ranks with the shortest longest dimensions, as MPI_Dims_create.

@@ -85,6 +85,9 @@ func (r *rescaling) edit(p *cli.Program, first func(*dag.Trace, string) (*dag.Tr
 		for _, line := range report.Summary() {
 			p.Info("%s: rescale: %s", name, line)
 		}
+		for _, line := range report.Warnings {
+			p.Warn("%s: rescale: %s", name, line)
+		}
 		return out, r.write(p, report)
 	}
 }

@@ -1,0 +1,115 @@
+package rescale_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
+	"github.com/tracedag/tracedag/dag/rescale"
+)
+
+// computing is blocks that go around a ring, with calcs of their own trends: before and after each message, and at the
+// end. The first one makes a communicator.
+func computing(n int, before, after, last, creates float64) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		if creates > 0 {
+			add(dag.Op{Duration: dag.Time(creates) + 5000, Attrs: attr.CallTime(int64(creates))})
+		}
+		for i := range 3 {
+			add(dag.Op{Duration: dag.Time(before)})
+			add(dag.Op{Kind: dag.Send, Peer: int32((rank + 1) % n), Bytes: int64(3<<20) / int64(n), Tag: int64(i)})
+			add(dag.Op{Duration: dag.Time(after)})
+			add(dag.Op{Kind: dag.Recv, Peer: int32((rank + n - 1) % n), Bytes: int64(3<<20) / int64(n), Tag: int64(i)})
+		}
+		add(dag.Op{Duration: dag.Time(last)})
+	})
+}
+
+// TestTimes checks calcs whose time grows with the number of ranks in other ways than the sizes of the messages.
+func TestTimes(t *testing.T) {
+	power := func(f, p float64) func(n float64) float64 {
+		return func(n float64) float64 { return f * math.Pow(n/16, p) }
+	}
+	still := power(1e6, 0)
+	for _, c := range []struct {
+		name                         string
+		before, after, last, creates func(n float64) float64
+		others                       []int
+		to                           int
+		want                         string
+	}{
+		{"fixed", still, still, still, power(0, 0), []int{32}, 128, "100 % fixed"},
+		{"as sizes do", power(4e6, -1), power(1e6, -1), power(1e6, -1), power(0, 0), []int{32}, 128, "100 % as 1/N"},
+		{"of two kinds", power(4e6, -1), still, still, power(0, 0), []int{24}, 96, "as 1/N"},
+		{"some grow", still, still, power(1e5, 1), power(0, 0), []int{32}, 64, "as N"},
+		{"borders", power(9e6, -0.5), still, still, power(0, 0), []int{32, 64}, 256, "as N^-0.5"},
+		{"a fixed part", func(n float64) float64 { return 5e6 + 16e6/n }, still, still, power(0, 0), []int{64, 128}, 512,
+			"83 % fixed and 17 % as 1/N"},
+		{"communicators", still, still, still, func(n float64) float64 { return 1e4*n - 5e4 }, []int{32, 64}, 256,
+			"in calls of MPI as N"},
+		{"larger communicators", still, still, still, power(2e5, 1), []int{32}, 256, "in calls of MPI as N"},
+		{"fewer ranks", power(4e6, -1), still, still, power(1e5, 1), []int{32}, 8, "fixed"},
+	} {
+		make := func(n int) *dag.Trace {
+			v := float64(n)
+			return computing(n, c.before(v), c.after(v), c.last(v), c.creates(v))
+		}
+		var others []*dag.Trace
+		for _, n := range c.others {
+			others = append(others, make(n))
+		}
+		from, want := make(16), make(c.to)
+		d, err := rescale.Decide(context.Background(), from, others, rescale.Options{Ranks: c.to}, false)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got, report := mustRescale(t, from, d.Options)
+		checkEqual(t, c.name, got, want)
+		for i, kind := range want.Ranks[0].Kind {
+			if kind != dag.Calc {
+				continue
+			}
+			if a, b := got.Ranks[0].Duration.At(i), want.Ranks[0].Duration.At(i); math.Abs(float64(a-b)) > 0.01*float64(b)+5000 { // of the first calc, which is beside a larger one
+				t.Errorf("%s: op %d takes %v, expected %v", c.name, i, a, b)
+			}
+		}
+		if text := strings.Join(report.Summary(), "\n"); !strings.Contains(text, c.want) || d.Others[0].Calcs > 0.01 {
+			t.Errorf("%s: calcs differ by %v, report %q, expected %q", c.name, d.Others[0].Calcs, text, c.want)
+		}
+	}
+}
+
+// TestTimesOpen checks that times of which the traces leave open how they grow are refused if that matters, and that a
+// single trace with time in calls of MPI gets a warning.
+func TestTimesOpen(t *testing.T) {
+	make := func(n int) *dag.Trace {
+		v := float64(n)
+		return computing(n, 1e6, 1e6+64e6/v, 1e6, 1e4*v)
+	}
+	o := rescale.Options{Ranks: 512}
+	d, err := rescale.Decide(context.Background(), make(16), []*dag.Trace{make(32)}, o, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = rescale.Rescale(context.Background(), make(16), d.Options)
+	var refusal *rescale.Refusal
+	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "the time of calcs") {
+		t.Errorf("error %v, expected a refusal about times", err)
+	}
+	d.Options.Likeliest = true
+	mustRescale(t, make(16), d.Options)
+	for _, scaling := range []rescale.Scaling{rescale.Weak, rescale.Strong} {
+		got, report := mustRescale(t, computing(16, 1e6, 1e6, 1e6, 2e6), rescale.Options{Ranks: 64, Scaling: scaling})
+		if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "rank 0: op 0: 2us") {
+			t.Errorf("warnings %q, expected one about op 0", report.Warnings)
+		}
+		if d := got.Ranks[5].Duration.At(0); d < 2000000 || d > 2005000 {
+			t.Errorf("%v scaling: the first calc takes %v, expected the recorded time in calls of MPI", scaling, d)
+		}
+	}
+}
