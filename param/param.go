@@ -98,6 +98,9 @@ func (p Param) Alias(names ...string) Param {
 	return p
 }
 
+// Names returns the name of the parameter's flag and its further names.
+func (p *Param) Names() []string { return slices.Concat([]string{p.Name}, p.Aliases) }
+
 // Shorthand returns the parameter with a one-letter form of its flag.
 func (p Param) Shorthand(letter string) Param { p.Letter = letter; return p }
 
@@ -196,7 +199,7 @@ func (s Set) SetNamed(settings [][2]string) error {
 // Find returns the parameter with a name or alias, or nil.
 func (s Set) Find(name string) *Param {
 	for i := range s {
-		if s[i].Name == name || slices.Contains(s[i].Aliases, name) {
+		if slices.Contains(s[i].Names(), name) {
 			return &s[i]
 		}
 	}
@@ -275,7 +278,7 @@ type Texts map[string][]string
 func (s Set) Apply(texts Texts) error {
 	for i := range s {
 		p := &s[i]
-		for _, name := range append([]string{p.Name}, p.Aliases...) {
+		for _, name := range p.Names() {
 			for _, text := range texts[name] {
 				err := p.Set(text)
 				if err == nil {

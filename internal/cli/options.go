@@ -37,7 +37,7 @@ func (o *Options) Add(cmd *cobra.Command, g manual.Group) {
 			continue
 		}
 		o.others[p.Name] = append(o.others[p.Name], p.Aliases...)
-		for k, name := range append([]string{p.Name}, p.Aliases...) {
+		for k, name := range p.Names() {
 			o.define(cmd, &g, p, name, k > 0 || p.Hide)
 			o.owners[name] = append(o.owners[name], g.Owner)
 		}
@@ -131,7 +131,7 @@ func (o *Options) Given(name string) bool {
 func (o *Options) Apply(set param.Set) error {
 	texts := make(param.Texts, len(o.texts))
 	for i := range set {
-		for _, name := range append([]string{set[i].Name}, set[i].Aliases...) {
+		for _, name := range set[i].Names() {
 			if f := o.flags.Lookup(name); f != nil && f.Changed {
 				texts[name] = FlagTexts(f)
 			}
