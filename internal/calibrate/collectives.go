@@ -54,7 +54,8 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 			incasts = append(incasts, m)
 		}
 	}
-	p := predictor{threads: threads, time: time, now: map[int]past{}, known: map[member]string{}, incasts: incasts}
+	p := predictor{threads: threads, trials: newTrials(time), now: map[int]past{}, known: map[member]string{},
+		incasts: incasts}
 	if err := found.findTable(ctx, groups, p); err != nil {
 		return nil, err
 	}
@@ -81,6 +82,9 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 	for _, g := range groups {
 		if g.unpredicted > 0 {
 			found.unused(g.unpredicted, fmt.Sprintf("%v on %d ranks, which no algorithm can predict,", g.kind, g.ranks))
+		}
+		if g.tooLarge > 0 {
+			found.unused(g.tooLarge, fmt.Sprintf("%v on %d ranks, whose simulation takes too long,", g.kind, g.ranks))
 		}
 		found.choices = append(found.choices, g.choices()...)
 	}
@@ -139,6 +143,8 @@ type group struct {
 	errors      [][]float64 // relative, by measurement and algorithm
 	best        []int       // by measurement
 	unpredicted int
+	tooLarge    int            // measurements whose predictions take too much work
+	far         map[string]int // by heavy algorithm: the number of its predictions that are far off
 }
 
 // subkind returns the collective of a test's name.

@@ -70,8 +70,8 @@ func TestIdentify(t *testing.T) {
 	for _, tr := range truth {
 		for _, size := range tr.sizes {
 			g := group{kind: tr.kind, ranks: 16}
-			p := &predictor{time: time}
-			longest, _, err := p.predict(ctx, &g, size, fresh, tr.algorithm)
+			p := &predictor{trials: newTrials(time)}
+			longest, _, err := p.predict(ctx, &g, size, fresh, tr.algorithm, allLight)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // and predicts each for several pasts.
 type predictor struct {
 	threads   int
-	time      replayer
+	trials    *trials
 	table     table                // of the algorithms of all collectives
 	explained map[dag.Subkind]bool // collectives whose algorithms are those of the table
 	known     map[member]string    // algorithms that replace those of the table
@@ -69,7 +70,7 @@ func (p *predictor) start(ctx context.Context, g *group) (past, error) {
 	s := newScene(g.ranks)
 	s.collective(dag.Barrier, 0)
 	s.incast(last.Incast(), last.Bytes)
-	_, end, err := s.run(ctx, choice, p.time)
+	_, end, err := s.run(ctx, choice, p.trials.time)
 	return ahead(end), err
 }
 
@@ -97,7 +98,8 @@ const (
 // sizes beyond the limits of traces.
 func (p *predictor) follow(ctx context.Context, g *group, algorithms []string) error {
 	slices.SortStableFunc(g.rows, func(a, b fit.Measurement) int { return cmp.Compare(a.Bytes, b.Bytes) })
-	g.algorithms, g.errors, g.best, g.unpredicted = algorithms, nil, nil, 0
+	g.algorithms, g.errors, g.best, g.unpredicted, g.tooLarge = algorithms, nil, nil, 0, 0
+	g.far = map[string]int{}
 	var kept []fit.Measurement
 	if p.now[g.ranks] == nil {
 		from, err := p.start(ctx, g)
@@ -115,6 +117,10 @@ func (p *predictor) follow(ctx context.Context, g *group, algorithms []string) e
 			return err
 		}
 		b := smallest(row, -1)
+		if b < 0 {
+			g.tooLarge++
+			continue
+		}
 		if a := slices.Index(algorithms, of); p.explained[g.kind] && a >= 0 &&
 			math.Abs(row[a]) <= math.Abs(row[b])+tableWorst {
 			b = a
@@ -150,33 +156,30 @@ func (p *predictor) ofTable(g *group, m fit.Measurement) string {
 // predicts the algorithm of the table alone, or all, and in other pasts only the few best; the errors of others are no
 // numbers.
 func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms []string, ofTable string,
-	alone bool) (errors []float64, ends []past, err error) {
+	alone bool) (errs []float64, ends []past, err error) {
 	skip := make([]bool, len(algorithms))
 	for a, name := range algorithms {
 		skip[a] = alone && name != ofTable
 	}
 	for i := range pasts {
 		which := (p.used + i) % pasts
-		tried, after := make([]float64, len(algorithms)), make([]past, len(algorithms))
-		err := par.EachOn(p.threads, len(algorithms), func(a int) error {
-			if tried[a] = math.NaN(); skip[a] {
-				return nil
-			}
-			seconds, end, err := p.predict(ctx, g, m.Bytes, which, algorithms[a])
-			if tried[a], after[a] = seconds/m.Seconds-1, end; err != nil {
-				tried[a] = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
-			}
-			return ctx.Err()
-		})
+		tried, after, err := p.try(ctx, g, m, which, algorithms, skip, i == 0 && !g.isLost(algorithms))
 		if err != nil {
 			return nil, nil, err
 		}
-		explains := math.Abs(tried[smallest(tried, -1)]) <= certain
+		b := smallest(tried, -1)
+		if b < 0 {
+			if i == 0 {
+				errs, ends = tried, after
+			}
+			break
+		}
+		explains := math.Abs(tried[b]) <= certain
 		if a := slices.Index(algorithms, ofTable); p.explained[g.kind] && a >= 0 {
 			explains = math.Abs(tried[a]) <= tableMean
 		}
 		if i == 0 || explains {
-			errors, ends = tried, after
+			errs, ends = tried, after
 		}
 		if explains {
 			p.used = which
@@ -195,7 +198,76 @@ func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algori
 			}
 		}
 	}
-	return errors, ends, nil
+	return errs, ends, nil
+}
+
+// heavyOff is the error from which a heavy algorithm is not tried at larger sizes if it was at two sizes.
+const heavyOff = 0.3
+
+// try predicts a measurement in a past with algorithms but those to skip, whose errors are no numbers. It tries heavy
+// ones last, if at all and within the budget: those of tables unless a light one explains the time, others only if no
+// light one is near.
+func (p *predictor) try(ctx context.Context, g *group, m fit.Measurement, which int, algorithms []string,
+	skip []bool, heavies bool) (errs []float64, after []past, err error) {
+	errs, after = make([]float64, len(algorithms)), make([]past, len(algorithms))
+	works := make([]int64, len(algorithms)) // of heavy ones
+	predict := func(a int, limit int64) error {
+		seconds, end, err := p.predict(ctx, g, m.Bytes, which, algorithms[a], limit)
+		errs[a], after[a], works[a] = seconds/m.Seconds-1, end, 0
+		var of heavy
+		if errors.As(err, &of) {
+			errs[a], works[a] = math.NaN(), of.work
+		} else if err != nil {
+			errs[a] = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
+		}
+		return ctx.Err()
+	}
+	if err := par.EachOn(p.threads, len(algorithms), func(a int) error {
+		if errs[a] = math.NaN(); skip[a] {
+			return nil
+		}
+		return predict(a, allLight)
+	}); err != nil || !heavies {
+		return errs, after, err
+	}
+	least := math.Inf(1)
+	if b := smallest(errs, -1); b >= 0 {
+		least = math.Abs(errs[b])
+	}
+	var some []int
+	for a, w := range works {
+		name := algorithms[a]
+		wanted := least > unknown || least > certain && p.inTable(g, m, name)
+		if w > 0 && wanted && g.far[name] < 2 && p.trials.allow(w) {
+			some = append(some, a)
+		}
+	}
+	err = par.EachOn(p.threads, len(some), func(i int) error { return predict(some[i], math.MaxInt64) })
+	for _, a := range some {
+		if math.Abs(errs[a]) > heavyOff {
+			g.far[algorithms[a]]++
+		}
+	}
+	return errs, after, err
+}
+
+// inTable reports whether a table has an algorithm for a measurement; "" is that of the table.
+func (p *predictor) inTable(g *group, m fit.Measurement, algorithm string) bool {
+	return algorithm == "" || slices.ContainsFunc(tables(), func(t table) bool {
+		return t.choice.Selected(g.kind, g.largest(m.Bytes), g.ranks) == algorithm
+	})
+}
+
+// isLost reports whether the first measurements show that the only one of the algorithms, that of a table, does not
+// explain them.
+func (g *group) isLost(algorithms []string) bool {
+	off := 0
+	for _, row := range g.errors {
+		if math.Abs(row[0]) > tableWorst {
+			off++
+		}
+	}
+	return len(algorithms) == 1 && off > max(1, len(g.rows)/10)
 }
 
 // choice returns the algorithms of a trace that measures a collective of a size: others, and those in the past, have
@@ -218,9 +290,10 @@ func (p *predictor) choice(g *group, bytes int64, algorithm string) (collective.
 }
 
 // predict returns the longest time of a rank in a collective after a past and a barrier, and how far each rank is ahead
-// of the first one behind it and, in the past reduced, an allreduce of the time.
-func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which int, algorithm string) (longest float64,
-	after past, err error) {
+// of the first one behind it and, in the past reduced, an allreduce of the time. The error of one that takes more work
+// than the limit is [heavy].
+func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which int, algorithm string, limit int64) (
+	longest float64, after past, err error) {
 	choice, err := p.choice(g, bytes, algorithm)
 	if err != nil {
 		return 0, nil, err
@@ -238,9 +311,9 @@ func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which in
 	if which == reduced {
 		s.collective(dag.Allreduce, 8)
 	}
-	at, end, err := s.run(ctx, choice, p.time)
+	trace, marks, err := s.lower(ctx, choice)
 	if err != nil {
 		return 0, nil, err
 	}
-	return longestOf(at), ahead(end), nil
+	return p.trials.run(ctx, trace, marks, limit)
 }

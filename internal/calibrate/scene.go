@@ -119,14 +119,22 @@ func (s *scene) window(from, to int, bytes int64, n int) {
 // run returns when each rank passes its marks, and when it ends.
 func (s *scene) run(ctx context.Context, choice collective.Choice, time replayer) (at [][]float64, end []float64,
 	err error) {
-	if err := s.builder.Err(); err != nil {
-		return nil, nil, err
-	}
-	trace, err := collective.Lower(ctx, s.builder.Trace(), choice)
+	trace, marks, err := s.lower(ctx, choice)
 	if err != nil {
 		return nil, nil, err
 	}
-	marks := make([][]int, len(trace.Ranks))
+	return time(ctx, trace, marks)
+}
+
+// lower returns the trace of messages, and the indexes of the marks of each rank.
+func (s *scene) lower(ctx context.Context, choice collective.Choice) (trace *dag.Trace, marks [][]int, err error) {
+	if err := s.builder.Err(); err != nil {
+		return nil, nil, err
+	}
+	if trace, err = collective.Lower(ctx, s.builder.Trace(), choice); err != nil {
+		return nil, nil, err
+	}
+	marks = make([][]int, len(trace.Ranks))
 	for r, rank := range trace.Ranks {
 		for i := range rank.Len() {
 			if rank.Kind[i] == dag.Calc && rank.Name.At(i) == markName {
@@ -137,7 +145,7 @@ func (s *scene) run(ctx context.Context, choice collective.Choice, time replayer
 			return nil, nil, errors.New("the mark of a measurement is missing")
 		}
 	}
-	return time(ctx, trace, marks)
+	return trace, marks, nil
 }
 
 // longestOf returns the longest time of a rank between its first two marks.

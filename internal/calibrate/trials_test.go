@@ -1,0 +1,56 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
+)
+
+// TestTrials: equal traces are replayed once, others apart, and heavy ones only above their limit.
+func TestTrials(t *testing.T) {
+	ctx, replays := context.Background(), 0
+	time := machine(dag.Microsecond)
+	all := newTrials(func(ctx context.Context, t *dag.Trace, marks [][]int) ([][]float64, []float64, error) {
+		replays++
+		return time(ctx, t, marks)
+	})
+	run := func(algorithm string, bytes, limit int64) (float64, error) {
+		choice, err := collective.ParseChoice("alltoall=" + algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newScene(8)
+		s.mark()
+		s.collective(dag.Alltoall, 8*bytes)
+		s.mark()
+		trace, marks, err := s.lower(ctx, choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest, _, err := all.run(ctx, trace, marks, limit)
+		return longest, err
+	}
+	const all8 = 8 * 7 * 8 * 7 // all messages at once
+	var h heavy
+	if _, err := run("linear", 64, all8-1); !errors.As(err, &h) || h.work != all8 || replays != 0 {
+		t.Fatalf("%v after %d replays, expected a trace of %d units of work without replay", err, replays, all8)
+	}
+	first, err := run("linear", 64, all8)
+	if err != nil || replays != 1 {
+		t.Fatalf("%v after %d replays, expected one replay", err, replays)
+	}
+	if again, err := run("linear", 64, 0); err != nil || again != first || replays != 1 {
+		t.Errorf("%g, %v after %d replays, expected %g of the first one", again, err, replays, first)
+	}
+	if _, err := run("linear", 65, math.MaxInt64); err != nil || replays != 2 {
+		t.Errorf("%v after %d replays, expected one of messages of another size", err, replays)
+	}
+	// Each round of a ring follows the receives of the last one.
+	if _, err := run("shift", 64, 7*8*8-1); !errors.As(err, &h) || h.work != 7*8*8 {
+		t.Errorf("%v, expected a trace of %d units of work", err, 7*8*8)
+	}
+}
