@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -163,6 +164,16 @@ func checkOutputs(flags *pflag.FlagSet, args []string) (err error) {
 				err = Usagef("--%s would replace %s, which is %s; name another file", f.Name, name, inputs[clean])
 			}
 			outputs[clean] = f.Name
+		}
+	})
+	return err
+}
+
+// KeepStdout returns an error if a flag names standard output as its file, to which the command prints the named text.
+func KeepStdout(flags *pflag.FlagSet, text string) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if value, writes := f.Value.(namesOutputs); writes && slices.ContainsFunc(value.Outputs(), isStdout) {
+			err = Usagef("--%s and %s both write to standard output; name a file", f.Name, text)
 		}
 	})
 	return err

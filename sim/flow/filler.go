@@ -170,7 +170,7 @@ func (s *fluid) saturate(links []uint32) {
 	}
 }
 
-// sameBound is the difference of bounds that SimGrid does not tell apart: its maxmin/precision.
+// sameBound is the difference of bounds that SimGrid does not distinguish: its maxmin/precision.
 const sameBound = 1e-5
 
 // fix gives an open flow a level.

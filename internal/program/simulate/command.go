@@ -57,6 +57,11 @@ func newSimulate(p *cli.Program, reg *registries) *cobra.Command {
 		if i := slices.Index(o.lists, true); i >= 0 {
 			return printListing(p, o.listings[i])
 		}
+		if len(o.fromResults) == 0 {
+			if err := cli.KeepStdout(cmd.Flags(), "the result"); err != nil {
+				return err
+			}
+		}
 		if o.compared {
 			return o.diff(p, args)
 		}

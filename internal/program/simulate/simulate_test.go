@@ -231,6 +231,8 @@ func TestUsageErrors(t *testing.T) {
 		{"--timeline-window 1us..", "--timeline-window needs --timeline"},
 		{"--timeline x.json --timeline-window 2us..1us", "expected an end after the start"},
 		{"--csv=x", "--csv: expected points, results, summary, found \"x\""},
+		{"--flows -", "--flows and the result both write to standard output; name a file"},
+		{"--fit --fit-out - x.csv", "--fit-out and the result both write to standard output; name a file"},
 		{"--points a.csv --summary ./a.csv", "--points and --summary name the same file, ./a.csv"},
 		{"--csv --json", "--json and --csv exclude each other"},
 		{"--points x.txt", "--points: x.txt: expected a name that ends with .csv or .parquet"},
