@@ -43,8 +43,8 @@ func (d *Decision) better(other *Decision) bool {
 	return bytes < b || bytes == b && calcs < c
 }
 
-// unlike returns a refusal if the bytes of weak and strong scaling are alike on the ranks of the other traces and not on
-// the new ones, and the calcs of neither are those of the other traces.
+// unlike returns a refusal if the bytes of weak and strong scaling are alike on the ranks of the other traces, those on
+// the new ones are not, and the calcs of neither are those of the other traces.
 func (m *model) unlike(scalings map[Scaling]*Decision, others []*model) error {
 	weak, strong := scalings[Weak], scalings[Strong]
 	if weak == nil || strong == nil {

@@ -385,16 +385,18 @@ func TestIterations(t *testing.T) {
 	}
 }
 
-// FuzzRescale checks that a trace of any ops is refused, or rescaled to a valid trace, and that at its own number of
-// ranks it keeps its messages.
+// FuzzRescale checks that a trace of any ops is refused, or rescaled to a valid trace, that at its own number of ranks
+// it keeps its messages, and that the rescaled trace can decide as a second one. Traces are short, so that there are
+// many of them.
 func FuzzRescale(f *testing.F) {
 	f.Add([]byte{4, 8, 1, 1, 9, 2, 255, 9, 3, 0, 0})
 	f.Add([]byte{8, 16, 3, 0, 1, 4, 0, 1, 1, 4, 7, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) < 2 || len(data) > 600 {
+		const most = 80
+		if len(data) < 2 || len(data) > most {
 			return
 		}
-		n, to := 4+int(data[0]%13), 2+int(data[1]%40)
+		n, to := 4+int(data[0]%13), 2+int(data[1]%24)
 		calls := data[2:]
 		same := len(calls) > 0 && calls[0]&1 == 0
 		tr := ops(n, func(rank int, b *dag.RankBuilder) {
@@ -411,6 +413,9 @@ func FuzzRescale(f *testing.F) {
 					op.Subkind = dag.Barrier + dag.Subkind(calls[i+2]%15)
 					op.Peer = int32(int(calls[i+1]) % n)
 				}
+				if op.Kind == dag.Calc {
+					op.Duration = dag.Time(calls[i+2])
+				}
 				if k := b.Add(op); k > 0 && calls[i]&16 != 0 {
 					b.Requires(k, k-1)
 				}
@@ -420,6 +425,15 @@ func FuzzRescale(f *testing.F) {
 		out, _, err := rescale.Rescale(context.Background(), tr, rescale.Options{Ranks: to})
 		if err == nil && len(dag.Validate(out)) > 0 {
 			t.Fatalf("invalid: %v", dag.Validate(out)[0])
+		}
+		if err == nil && to != n {
+			d, err := rescale.Decide(context.Background(), tr, []*dag.Trace{out}, rescale.Options{Ranks: 2 * to}, false)
+			if err == nil {
+				third, _, err := rescale.Rescale(context.Background(), tr, d.Options)
+				if err == nil && len(dag.Validate(third)) > 0 {
+					t.Fatalf("invalid with a second trace: %v", dag.Validate(third)[0])
+				}
+			}
 		}
 		out, _, err = rescale.Rescale(context.Background(), tr, rescale.Options{Ranks: n})
 		if err == nil && valid && !slices.Equal(dag.Matrix(out), dag.Matrix(tr)) {

@@ -523,8 +523,8 @@ func (g *target) reportTimes(r *Report) {
 		r.Times = append(r.Times, e)
 		if c.calls && c.trends == nil && e.Share >= least {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the time of calcs is in calls of MPI whose effect "+
-				"the trace does not show, such as those that make communicators (%s); it is kept, but may grow with the "+
-				"number of ranks: --second-trace shows how", 100*e.Share, g.firstCalls()))
+				"the trace does not show, such as those that make communicators (%s); it is kept, but may grow with "+
+				"the number of ranks: --second-trace shows how", 100*e.Share, g.firstCalls()))
 		}
 	}
 }
