@@ -12,10 +12,11 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"
 )
 
-// selectorPlatform is the platform of testdata/selectors.csv. Each rank has a host of its own.
+// selectorPlatform is the platform of testdata/selectors.csv.
 const selectorPlatform = `<platform version="4.1">
  <cluster id="c" prefix="n" suffix="" radical="0-63" speed="20Gf" bw="1.25GBps" lat="8us" sharing_policy="SPLITDUPLEX"
   loopback_bw="8GBps" loopback_lat="400ns"/>
@@ -51,7 +52,12 @@ func TestSMPISelectors(t *testing.T) {
 			}
 		}
 		bytes, root, ranks := n[0], n[1], n[2]
-		r, err := backends.Run(calledAtOnce(t, row[3], int64(bytes), root, ranks), "flow", backends.Collectives(choice),
+		trace := calledAtOnce(t, row[3], int64(bytes), root, ranks)
+		env := sim.Env{}
+		if row[9] != "1" {
+			trace.Nodes, env.Sharing = nodesOf(t, row[9], ranks), sim.ShareAlways
+		}
+		r, err := backends.Run(trace, "flow", backends.Collectives(choice), backends.Env(&env),
 			backends.Set("topology="+platform, "flow-model=smpi", "os=0:8e-7", "ois=0:5e-7", "or=0:6e-7:1e-10",
 				"async-small="+row[1], "detached="+row[2]))
 		if err != nil || !r.Complete {
@@ -67,6 +73,31 @@ func TestSMPISelectors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// nodesOf returns the hosts of ranks by the column per_node: "c4" is round robin over 4 hosts, "3-2" is 3 ranks on the
+// first host, 2 on the next one, and so on.
+func nodesOf(t *testing.T, text string, ranks int) (nodes []int32) {
+	t.Helper()
+	var sizes []int
+	hosts, robin := strings.CutPrefix(text, "c")
+	for part := range strings.SplitSeq(hosts, "-") {
+		size, err := strconv.Atoi(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, size)
+	}
+	for node := 0; len(nodes) < ranks; node++ {
+		if robin {
+			nodes = append(nodes, int32(node%sizes[0]))
+			continue
+		}
+		for range sizes[node%len(sizes)] {
+			nodes = append(nodes, int32(node))
+		}
+	}
+	return nodes[:ranks]
 }
 
 // calledAtOnce returns a trace of one collective. The bytes are the vector of a bcast, reduction or scan, and one block

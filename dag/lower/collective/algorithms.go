@@ -16,6 +16,7 @@ type algorithm struct {
 	plan      func(p *Participant, s *Schedule) // appends the part of one member of two or more
 	parameter parameter                         // Participant.k
 	segments  bool                              // has the parameter segment: Participant.segmentSize
+	nodes     bool                              // depends on the nodes of the ranks
 }
 
 // parameter is an integer parameter of an algorithm.
@@ -40,7 +41,7 @@ var algorithms = []algorithm{
 	{kind: dag.Barrier, name: "binomial", plan: barrierBinomial},
 	{kind: dag.Barrier, name: "linear", plan: barrierLinear},
 	{kind: dag.Barrier, name: "fan", plan: barrierFan},
-	{kind: dag.Barrier, name: "hierarchical", plan: barrierHierarchical},
+	{kind: dag.Barrier, name: "hierarchical", plan: barrierHierarchical, nodes: true},
 	{kind: dag.Bcast, name: "binomial", plan: bcastBinomial, segments: true},
 	{kind: dag.Bcast, name: "binary", plan: bcastBinary, segments: true},
 	{kind: dag.Bcast, name: "kary", plan: bcastKary, parameter: children, segments: true},
@@ -57,7 +58,8 @@ var algorithms = []algorithm{
 	{kind: dag.Bcast, name: "scatterrecdoubling", plan: bcastScatterrecdoubling},
 	{kind: dag.Bcast, name: "scatterrecdoublingspread", plan: bcastScatterrecdoublingspread},
 	{kind: dag.Bcast, name: "doublebinarytree", plan: bcastDoublebinarytree, segments: true},
-	{kind: dag.Bcast, name: "hierarchical", plan: bcastHierarchical, segments: true},
+	{kind: dag.Bcast, name: "blockbinomial", plan: bcastBlockbinomial, nodes: true},
+	{kind: dag.Bcast, name: "hierarchical", plan: bcastHierarchical, segments: true, nodes: true},
 	{kind: dag.Reduce, name: "binomial", plan: reduceBinomial, segments: true},
 	{kind: dag.Reduce, name: "binomialtuned", plan: reduceBinomialtuned},
 	{kind: dag.Reduce, name: "binary", plan: reduceBinary, segments: true},
@@ -73,7 +75,8 @@ var algorithms = []algorithm{
 	{kind: dag.Reduce, name: "rabenseifner", plan: reduceRabenseifner},
 	{kind: dag.Reduce, name: "rabenseifnernear", plan: reduceRabenseifnernear},
 	{kind: dag.Reduce, name: "doublebinarytree", plan: reduceDoublebinarytree, segments: true},
-	{kind: dag.Reduce, name: "hierarchical", plan: reduceHierarchical, segments: true},
+	{kind: dag.Reduce, name: "twolevel", plan: reduceTwolevel, nodes: true},
+	{kind: dag.Reduce, name: "hierarchical", plan: reduceHierarchical, segments: true, nodes: true},
 	{kind: dag.Allreduce, name: "recdoubling", plan: allreduceRecdoubling},
 	{kind: dag.Allreduce, name: "ring", plan: allreduceRing, segments: true},
 	{kind: dag.Allreduce, name: "ringremainder", plan: allreduceRingremainder},
@@ -83,7 +86,8 @@ var algorithms = []algorithm{
 	{kind: dag.Allreduce, name: "rabenseifnernear", plan: allreduceRabenseifnernear},
 	{kind: dag.Allreduce, name: "halvingthenallgather", plan: allreduceHalvingthenallgather},
 	{kind: dag.Allreduce, name: "doublebinarytree", plan: allreduceDoublebinarytree, segments: true},
-	{kind: dag.Allreduce, name: "hierarchical", plan: allreduceHierarchical, segments: true},
+	{kind: dag.Allreduce, name: "twolevel", plan: allreduceTwolevel, nodes: true},
+	{kind: dag.Allreduce, name: "hierarchical", plan: allreduceHierarchical, segments: true, nodes: true},
 	{kind: dag.Gather, name: "binomial", plan: gatherBinomial},
 	{kind: dag.Gather, name: "linear", plan: gatherLinear},
 	{kind: dag.Gather, name: "nonblocking", plan: gatherNonblocking},

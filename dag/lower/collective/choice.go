@@ -35,6 +35,9 @@ type rule struct {
 	power                        condition // number of members is a power of two
 	evenRanks                    condition // number of members is even
 	even                         condition // members have equal blocks
+	perNode                      bounds    // members per node; 0: nodes differ in it
+	shared                       condition // a node has several members
+	levels                       levels    // 0: all
 }
 
 // traits are the properties of an instance to which the conditions of rules refer.
@@ -44,6 +47,8 @@ type traits struct {
 	element int64 // bytes of one element; 0: unknown, defaultElement
 	uneven  bool  // blocks differ
 	later   bool  // non-blocking: ops wait for its start
+	layout  layout
+	level   levels // 0: levelWhole
 }
 
 // defaultElement is the size in bytes of an element of unknown datatype.
@@ -61,13 +66,15 @@ const (
 	no
 )
 
-// fits reports whether the rule applies to an instance.
+// fits reports whether the rule applies to an instance. Algorithms that depend on nodes apply to all members only.
 func (r *rule) fits(t *traits) bool {
 	return r.size.contains(t.size) && r.ranks.contains(int64(t.members)) &&
 		r.block.contains(t.size/int64(t.members)) &&
 		r.blockUp.contains(t.size/int64(t.members)+min(t.size%int64(t.members), 1)) &&
 		r.elements.contains(t.size/cmp.Or(t.element, defaultElement)) &&
-		r.power.fits(t.members&(t.members-1) == 0) && r.evenRanks.fits(t.members%2 == 0) && r.even.fits(!t.uneven)
+		r.power.fits(t.members&(t.members-1) == 0) && r.evenRanks.fits(t.members%2 == 0) && r.even.fits(!t.uneven) &&
+		r.perNode.contains(int64(t.layout.perNode())) && r.shared.fits(t.layout.shared) &&
+		r.levels.fits(t.level) && !(r.nodes && t.level > levelWhole)
 }
 
 func (c condition) fits(property bool) bool {
@@ -105,12 +112,17 @@ func (c *Choice) find(kind dag.Subkind, t traits) *selection {
 func (c *Choice) UsesNodes() bool {
 	for ; c != nil; c = c.table {
 		for _, rules := range c.rules {
-			if slices.ContainsFunc(rules, func(r rule) bool { return r.name == "hierarchical" }) {
+			if slices.ContainsFunc(rules, func(r rule) bool { return r.usesNodes() }) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// usesNodes reports whether conditions or algorithm of the rule depend on the nodes of the ranks.
+func (r *rule) usesNodes() bool {
+	return r.nodes || r.perNode != everything || r.shared != either
 }
 
 // countsElements reports whether the choice has rules for a collective that depend on its number of elements.
@@ -198,7 +210,7 @@ func parseChoice(text string) (Choice, error) {
 			return Choice{}, fmt.Errorf("expected COLLECTIVE=ALGORITHM, or first one of the tables %s, found %q",
 				strings.Join(Tables(), ", "), item)
 		}
-		r := rule{size: everything, block: everything, blockUp: everything, elements: everything, ranks: everything}
+		r := unconditional
 		if conditional {
 			if err := r.parseConditions(conditions); err != nil {
 				return Choice{}, err
@@ -333,6 +345,12 @@ func (c *Choice) add(kinds []dag.Subkind, algorithm string, r rule) error {
 
 var everything = bounds{math.MinInt64, math.MaxInt64}
 
+// unconditional is a rule without conditions, and without an algorithm.
+var unconditional = rule{
+	size: everything, block: everything, blockUp: everything, elements: everything, ranks: everything,
+	perNode: everything,
+}
+
 // parseConditions parses conditions such as ">1MiB&ranks<=16&pof2".
 func (r *rule) parseConditions(text string) error {
 	for condition := range strings.SplitSeq(text, "&") {
@@ -351,6 +369,18 @@ func (r *rule) parseConditions(text string) error {
 			r.even = yes
 		case condition == "!even":
 			r.even = no
+		case condition == "shared":
+			r.shared = yes
+		case condition == "!shared":
+			r.shared = no
+		case condition == "whole":
+			r.levels = levelWhole
+		case condition == "node":
+			r.levels = levelNode
+		case condition == "leaders":
+			r.levels = levelLeaders
+		case strings.HasPrefix(condition, "pernode"):
+			err = r.perNode.parse(condition[len("pernode"):], "pernode>=2", parseNumber)
 		case strings.HasPrefix(condition, "ranks"):
 			err = r.ranks.parse(condition[len("ranks"):], "ranks>=8", parseNumber)
 		case strings.HasPrefix(condition, "elements"):

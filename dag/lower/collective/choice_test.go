@@ -19,8 +19,7 @@ func TestTablesAreComplete(t *testing.T) {
 			}
 			last := rules[len(rules)-1]
 			last.selection = selection{}
-			if last != (rule{size: everything, block: everything, blockUp: everything, elements: everything,
-				ranks: everything}) {
+			if last != unconditional {
 				t.Errorf("%s: the last rule for %v has conditions", table.name, kind)
 			}
 		}

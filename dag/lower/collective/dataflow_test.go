@@ -111,9 +111,10 @@ func calls(a *algorithm, n int) (all []Participant) {
 		}
 	}
 	nodes := []*nodeMap{nil}
-	if a.name == "hierarchical" {
+	if a.nodes {
 		nodes = append(nodes, nodesOf(n, func(i int) int { return i / 4 }), nodesOf(n, func(i int) int { return i % 3 }),
-			nodesOf(n, func(i int) int { return i * i % 7 / 3 }), nodesOf(n, func(int) int { return 5 }))
+			nodesOf(n, func(i int) int { return i * i % 7 / 3 }), nodesOf(n, func(int) int { return 5 }),
+			nodesOf(n, func(i int) int { return i / 3 % 5 }))
 	}
 	for _, root := range roots {
 		for _, nodes := range nodes {

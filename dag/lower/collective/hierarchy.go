@@ -6,6 +6,7 @@ type nodeMap struct {
 	place   []int32 // index of each position among the members of its node
 	starts  []int32 // first index of each node in members, then len(members)
 	members []int32 // positions, node by node, ascending in each node
+	spread  layout
 }
 
 // newNodeMap returns the node map of a communicator. nodes[i] identifies the node of the member at position i.
@@ -31,6 +32,7 @@ func newNodeMap(nodes []int32) *nodeMap {
 	for i, node := range n.of {
 		n.members[n.starts[node]+n.place[i]] = int32(i)
 	}
+	n.spread = n.count()
 	return n
 }
 
@@ -47,12 +49,17 @@ type hierarchy struct {
 // setHierarchy sets s.hierarchy to the place of the participant and returns it. root is the root of the collective, or
 // the member that takes its role in a collective without a root.
 func (p *Participant) setHierarchy(s *Schedule, root int) *hierarchy {
-	h := &s.hierarchy
+	s.hierarchy.set(p, root)
+	return &s.hierarchy
+}
+
+// set sets h to the place of the participant, as [Participant.setHierarchy] does.
+func (h *hierarchy) set(p *Participant, root int) {
 	*h = hierarchy{nodes: p.nodes, root: int32(root), inside: *p, across: *p}
 	h.across.Root = root
 	if p.nodes == nil {
 		h.inside.Members = 1
-		return h
+		return
 	}
 	n := p.nodes
 	h.node = n.of[p.Me]
@@ -61,7 +68,6 @@ func (p *Participant) setHierarchy(s *Schedule, root int) *hierarchy {
 	if h.across.Me == h.across.Root {
 		h.inside.Root = int(n.place[root])
 	}
-	return h
 }
 
 // membersOf returns the positions of the members of a node.

@@ -369,7 +369,7 @@ func (c *comm) largest(inst *instance) int64 {
 func (c *comm) traits(inst *instance) traits {
 	return traits{
 		size: c.largest(inst), members: c.size, element: int64(inst.element), uneven: inst.uneven,
-		later: inst.later != 0,
+		later: inst.later != 0, layout: c.nodes.distribution(),
 	}
 }
 

@@ -23,6 +23,7 @@ type Participant struct {
 	blockSize int64    // size of the blocks of a whole, the last ones excepted; 0: as equal as possible
 	starts    []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
 	nodes     *nodeMap // nodes of the members; nil: each member has a node of its own
+	level     levels   // 0: levelWhole
 
 	choice *Choice // selects the algorithms of the phases of a composed collective; nil: the table "default"
 
@@ -167,7 +168,7 @@ func (p *Participant) phase(kind dag.Subkind, root int, bytes int64, s *Schedule
 
 // choose appends the part of a participant by the algorithm that the choice selects for the size, as a stage.
 func (p *Participant) choose(kind dag.Subkind, size int64, part *Participant, s *Schedule) {
-	chosen := p.choice.find(kind, traits{size: size, members: p.Members})
+	chosen := p.choice.find(kind, traits{size: size, members: p.Members, layout: p.layout(), level: p.level})
 	s.stage(samePosition, func() { s.err = chosen.plan(part, s) })
 }
 

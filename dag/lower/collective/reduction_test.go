@@ -34,6 +34,11 @@ func reducedBytes(kind dag.Subkind, algorithm string, n int, x int64) (each []in
 			total = doubling(n)
 		case algorithm == "hierarchical" && x <= 2048:
 			total = x*int64(n-leaders) + doubling(leaders)
+		case algorithm == "twolevel":
+			total = doubling(leaders) + int64(n/4)*doubling(4)
+			if n%4 > 0 {
+				total += doubling(n % 4)
+			}
 		}
 	case dag.ReduceScatter:
 		if algorithm == "recdoubling" {

@@ -1,18 +1,21 @@
 package collective
 
 // smpiMPICH models SMPI's collectives with the option smpi/coll-selector:mpich (SimGrid 3.32,
-// src/smpi/colls/smpi_mpich_selector.cpp) for one rank per host and commutative operations. Allgatherv and
-// reduce-scatter count elements, as the selector does; other decisions assume elements of 8 bytes.
+// src/smpi/colls/smpi_mpich_selector.cpp) for commutative operations. Allgatherv and reduce-scatter count elements, as
+// the selector does; other decisions assume elements of 8 bytes.
 // docs/reference/lowering.md lists how it differs from MPICH.
-const smpiMPICH = "barrier=dissemination;bcast=relaybinomial;reduce=binomial:<2KiB,binomial:block<8," +
-	"rabenseifnernear;allreduce=recdoubling;gather=binomial;gatherv=nonblocking;" +
+const smpiMPICH = "barrier=dissemination;bcast=relaybinomial:whole&!shared,blockbinomial:whole&pernode>=2," +
+	"binomial:<12KiB,binomial:ranks<=8,scatterrecdoublingspread:<512KiB&evenranks,scatterallgatherup;" +
+	"reduce=twolevel:whole&shared,binomial:<2KiB,binomial:block<8,rabenseifnernear;" +
+	"allreduce=recdoubling:whole&!shared,twolevel:whole,recdoubling:leaders,recdoubling:<=2KiB,recdoubling:block<8," +
+	"rabenseifnernear;gather=binomial;gatherv=nonblocking;" +
 	"scatter=binomialascending;scatterv=nonblocking;allgather=recdoubling:<512KiB&pof2,bruck:<=80KiB,shift;" +
 	"allgatherv=recdoubling:elements<524288&pof2,bruck:elements<=81920,ringsegments;" +
 	"alltoall=bruck:block<256&ranks>=8,scattered:block<32KiB,shift;alltoallv=scattered;" +
 	"reducescatter=recdoubling:elements<=524288,pairwise;scan=ordered;exscan=ordered"
 
 // smpiOMPI models SMPI's collectives with the option smpi/coll-selector:ompi (SimGrid 3.32,
-// src/smpi/colls/smpi_openmpi_selector.cpp) for one rank per host, commutative operations and elements of 8 bytes.
+// src/smpi/colls/smpi_openmpi_selector.cpp) for commutative operations and elements of 8 bytes.
 // docs/reference/lowering.md lists how it differs from Open MPI.
 const smpiOMPI = "barrier=recdoublinghigh:ranks<4,fan:ranks<8,recdoublinghigh:ranks<64,dissemination:ranks<256," +
 	"binomial:ranks<512,dissemination:ranks<1024,binomial:ranks<4096,dissemination;" +
