@@ -39,6 +39,22 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 	if err != nil {
 		return nil, nil, err
 	}
+	fo.Simulate = func(f *fit.File, rows []fit.Measurement) ([]float64, error) {
+		f.Parameters["cross_traffic"] = cross
+		time, err := replayFlow(f)
+		if err != nil {
+			return nil, err
+		}
+		return predictions(ctx, rows, o.Threads, time)
+	}
+	receives := false // whether times in receives explain what seems to be an envelope
+	if e.Value != flow.DefaultEnvelope {
+		usual := fo
+		usual.Draws, usual.Envelope = 1, flow.DefaultEnvelope
+		if receives, err = explains(ctx, tables, usual, rows, o.Threads, &e); err != nil {
+			return nil, nil, err
+		}
+	}
 	fo.Envelope = int64(e.Value)
 	f, err := fit.Flow(tables, fo)
 	if err != nil {
@@ -48,6 +64,10 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 	if !found {
 		f.Remark("envelope is not determined: the tables have no windows of small messages (window16); %d bytes are "+
 			"assumed", fo.Envelope)
+	}
+	if receives {
+		f.Remark("envelope is not determined: or explains the windows of small messages (window16) with %d bytes, which "+
+			"are assumed", fo.Envelope)
 	}
 	f.Parameters["cross_traffic"] = cross
 	if !decided {

@@ -84,15 +84,24 @@ func crowd(ctx context.Context, m fit.Measurement, choice collective.Choice, tim
 	return longestOf(at), nil
 }
 
-// errorsOf returns the relative errors of the predictions of measurements; NaN for those that it cannot predict.
-func errorsOf(ctx context.Context, rows []fit.Measurement, threads int, time replayer) ([]float64, error) {
-	errs := make([]float64, len(rows))
+// predictions returns the predicted times of measurements in seconds; NaN for those that it cannot predict.
+func predictions(ctx context.Context, rows []fit.Measurement, threads int, time replayer) ([]float64, error) {
+	times := make([]float64, len(rows))
 	err := par.EachOn(threads, len(rows), func(i int) error {
-		seconds, err := shared(ctx, rows[i], collective.Choice{}, time)
-		if errs[i] = seconds/rows[i].Seconds - 1; err != nil {
-			errs[i] = math.NaN()
+		var err error
+		if times[i], err = shared(ctx, rows[i], collective.Choice{}, time); err != nil {
+			times[i] = math.NaN()
 		}
 		return ctx.Err()
 	})
+	return times, err
+}
+
+// errorsOf returns the relative errors of the predictions of measurements; NaN for those that it cannot predict.
+func errorsOf(ctx context.Context, rows []fit.Measurement, threads int, time replayer) ([]float64, error) {
+	errs, err := predictions(ctx, rows, threads, time)
+	for i, m := range rows {
+		errs[i] = errs[i]/m.Seconds - 1
+	}
 	return errs, err
 }

@@ -91,9 +91,7 @@ func (t *tuner) weight(rows []fit.Measurement, weights []float64) error {
 // file has one estimate per number of bytes.
 func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(bytes int64) (*fit.File, error)) (
 	p fit.Parameter, decided bool, err error) {
-	small := slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
-		return m.Test != fit.Window || m.Bytes > 64
-	})
+	small := smallWindows(rows)
 	p = fit.Parameter{Value: flow.DefaultEnvelope, Low: 1, High: 256, Unit: "B"}
 	if len(small) == 0 {
 		return p, false, nil
@@ -135,4 +133,36 @@ func envelope(ctx context.Context, rows []fit.Measurement, threads int, at func(
 		}
 	}
 	return p, p.High < 256 || p.Low > 1, err
+}
+
+// smallWindows returns the windows of messages that an envelope makes much longer.
+func smallWindows(rows []fit.Measurement) []fit.Measurement {
+	return slices.DeleteFunc(slices.Clone(rows), func(m fit.Measurement) bool {
+		return m.Test != fit.Window || m.Bytes > 64
+	})
+}
+
+// explains reports whether an estimate with the usual envelope, in which windows determine times in receives, explains
+// the windows of small messages as well as an estimated envelope without these times, which then is the usual one.
+func explains(ctx context.Context, tables []*fit.Table, usual fit.FlowOptions, rows []fit.Measurement, threads int,
+	envelope *fit.Parameter) (bool, error) {
+	plain := usual
+	plain.Simulate, plain.Envelope = nil, int64(envelope.Value)
+	var errs [2]float64
+	for i, with := range []fit.FlowOptions{usual, plain} {
+		f, err := fit.Flow(tables, with)
+		if err != nil {
+			return false, err
+		}
+		t := tuner{ctx, threads, f}
+		if errs[i], err = t.error(smallWindows(rows), "envelope", f.Parameters["envelope"]); err != nil {
+			return false, err
+		}
+	}
+	if errs[0] > errs[1]*doubtful+5e-4 {
+		return false, nil
+	}
+	envelope.Value = float64(usual.Envelope)
+	envelope.Low, envelope.High = min(envelope.Low, envelope.Value), max(envelope.High, envelope.Value)
+	return true, nil
 }

@@ -140,7 +140,7 @@ func independent(rows []equation) bool {
 			}
 		}
 	}
-	return solveFree(a, make([]float64, n), free) != nil
+	return solveFree(a, make([]float64, n), free, dependent) != nil
 }
 
 // describe adds residuals and what the tables do not determine.

@@ -35,6 +35,10 @@ type FlowOptions struct {
 	Route    func(where string) (Route, error) // between the ranks that a table names
 	Models   []Factors                         // known tables of factors, which a machine may have
 	Envelope int64                             // bytes that travel with each message, at least 1
+
+	// Simulate returns the times of windows and exchanges of pairs with parameters, NaN for those that it cannot
+	// predict; nil: they do not count.
+	Simulate func(f *File, rows []Measurement) ([]float64, error)
 }
 
 // Flow estimates the parameters of the flow backend with the protocol of SMPI on a given network. A message of s bytes
@@ -74,6 +78,9 @@ func Flow(tables []*Table, o FlowOptions) (*File, error) {
 	e.joinDetached()
 	e.refineCuts()
 	e.findFactors()
+	if err := e.estimateJointly(); err != nil {
+		return nil, err
+	}
 	e.bootstrap()
 	e.describe()
 	return e.file, nil
@@ -92,12 +99,17 @@ type flowEstimate struct {
 	chosen          Factors     // by bytes that travel: fitted, or a known table
 	divided         *divided
 	joined          *Segment // of or or os whose slope ping-pongs on both sides of detached show
-	summed          bool     // ping-pongs have os + or at sizes between those of calls; see splitSum
+	jointly         *joint   // measurements of joint; nil: none
+	joint           *jointEstimate
+	known           string    // remark about a known table of factors
+	bracketed       Parameter // range of detached that calls show
+	summed          bool      // ping-pongs have os + or at sizes between those of calls; see splitSum
 }
 
 // findThresholds brackets the sizes at which the protocol changes.
 func (e *flowEstimate) findThresholds() {
 	e.detached = e.bracket("detached", SendLate, e.waits, "sends whose receive is posted late", assumed)
+	e.bracketed = e.file.Parameters["detached"]
 	same := int64(assumed) // machines with one threshold for both are common
 	if p := e.file.Parameters["detached"]; p.High < unlimited {
 		same = e.detached
@@ -185,16 +197,21 @@ func (e *flowEstimate) refineDetached() bool {
 	}
 	p.Low, p.High = float64(last+1), float64(firsts[to])
 	p.Value = float64(Cut(last, firsts[to]))
+	e.setDetached(p)
+	e.divideNetwork()
+	return e.detached != before
+}
+
+// setDetached sets detached, and async_small to the same size if that is possible: machines with one threshold for both
+// are common.
+func (e *flowEstimate) setDetached(p Parameter) {
 	e.detached = int64(p.Value)
 	e.file.set("detached", p)
 	if a, ok := e.file.Parameters["async_small"]; ok && p.Value >= a.Low && p.Value <= a.High {
-		// Machines with one threshold for both are common.
 		a.Value = p.Value
 		e.async = e.detached
 		e.file.set("async_small", a)
 	}
-	e.divideNetwork()
-	return e.detached != before
 }
 
 // joinDetached estimates the slope of os or or in its last segment if calls have one size there. From detached on,
@@ -515,9 +532,14 @@ func (e *flowEstimate) findFactors() {
 	}
 	if *e = *best; e.chosen.Model != "" {
 		e.file.Model = e.chosen.Model
-		e.file.Remark("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error of "+
-			"%.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*least, 100*mean)
+		e.explained(least, mean)
 	}
+}
+
+// explained notes the mean errors of the ping-pongs with the known table of factors and with fitted ones.
+func (e *flowEstimate) explained(known, fitted float64) {
+	e.known = fmt.Sprintf("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error of "+
+		"%.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*known, 100*fitted)
 }
 
 // with returns the estimate with known factors, which may determine overheads that calls do not.
@@ -866,6 +888,10 @@ func (l *twoColumns) first(b float64) float64 {
 
 // bootstrap computes 95 % intervals by drawing errors of the fit again, and adds the segments to the file.
 func (e *flowEstimate) bootstrap() {
+	if e.joint != nil {
+		e.file.Segments = e.jointSegments()
+		return
+	}
 	from := e.chosen.From
 	predicted, errs := make([]float64, len(e.points)), make([]float64, len(e.points))
 	scale := enlargement(len(e.points), len(e.points)-2*len(from))
@@ -998,6 +1024,13 @@ func (e *flowEstimate) undetermined(p map[string]Parameter, bytes int64) {
 
 // describe adds residuals and what the tables do not determine.
 func (e *flowEstimate) describe() {
+	if e.known != "" {
+		e.file.Remark("%s", e.known)
+	}
+	if e.joint != nil {
+		e.file.Remark("factors, os, or and detached come from all tables of two ranks at once, with the windows (%s) "+
+			"and exchanges (%s) by simulation: ping-pongs and calls alone miss these", Window, Exchange)
+	}
 	if e.send == nil {
 		e.file.Remark("os is not determined: the tables have no times in sends (%s); 0 is assumed", SendCall)
 	}

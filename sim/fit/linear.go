@@ -91,7 +91,7 @@ func nonNegative(a [][]float64, b []float64) []float64 {
 		}
 		free[best] = true
 		for {
-			s := solveFree(a, b, free)
+			s := solveFree(a, b, free, dependent)
 			if s == nil {
 				free[best], barred[best] = false, true
 				break
@@ -122,7 +122,7 @@ func nonNegative(a [][]float64, b []float64) []float64 {
 
 // solveFree solves the normal equations of the free unknowns by Cholesky's decomposition; the others are 0. It returns
 // nil if columns depend on each other.
-func solveFree(a [][]float64, b []float64, free []bool) []float64 {
+func solveFree(a [][]float64, b []float64, free []bool, dependent float64) []float64 {
 	var at []int
 	for j, is := range free {
 		if is {

@@ -1,0 +1,893 @@
+package fit
+
+import (
+	"math"
+	"slices"
+)
+
+// Functions of the size whose segments a joint estimate divides, each on its own.
+const (
+	ofNetwork = iota // latency factor, and 1 / bandwidth factor
+	ofSend           // os, and os per byte
+	ofReceive        // or, and or per byte
+	functions
+)
+
+// shape is a division into segments: the first sizes of the segments but the first ones, as indexes of sizes.
+type shape struct {
+	cuts     [functions][]int
+	detached int      // the first size whose messages have neither os nor or; the number of sizes: none
+	known    *Factors // nil: fitted
+}
+
+// clone returns a copy that has its own cuts.
+func (s shape) clone() shape {
+	for i := range s.cuts {
+		s.cuts[i] = slices.Clone(s.cuts[i])
+	}
+	return s
+}
+
+// segment returns the segment of a function that a size is in.
+func (s *shape) segment(function, at int) int {
+	i, found := slices.BinarySearch(s.cuts[function], at)
+	if found {
+		i++
+	}
+	return i
+}
+
+// jointRow is a measurement as a linear model of both parameters of each function at its size.
+type jointRow struct {
+	kind     int // rowsOf...
+	path     int
+	at       int // index of the size, or of the next smaller one
+	bytes    int64
+	columns  [2 * functions]float64
+	value    float64
+	seconds  float64 // measured
+	scale    float64 // to which errors are relative
+	measured Measurement
+}
+
+// Kinds of measurements of a joint estimate.
+const (
+	rowsOfPingPong = iota
+	rowsOfSend
+	rowsOfReceive
+	rowsOfShared // windows and exchanges, by simulation
+	rowKinds
+)
+
+// joint estimates all parameters at once: by least squares of the relative errors of ping-pongs, calls, and windows and
+// exchanges of pairs, whose simulated times it takes as linear about an estimate.
+type joint struct {
+	e     *flowEstimate
+	sizes []int64 // of ping-pongs, ascending
+	rows  []jointRow
+	least int // range of detached in shapes
+	most  int
+	about *jointEstimate // about which times are linear
+}
+
+// jointEstimate is a solution for a shape.
+type jointEstimate struct {
+	shape
+	values    [functions][][2]float64 // by segment
+	cost      float64                 // sum of Huber's function of the relative errors
+	criterion float64
+}
+
+// at returns both parameters of a function at a size.
+func (s *jointEstimate) at(function, at int) [2]float64 {
+	return s.values[function][s.segment(function, at)]
+}
+
+// foreign is the number by which the errors of windows and exchanges count less than others: they are single times, and
+// messages of a barrier before them may take part of their links.
+const foreign = 4
+
+// newJoint returns the measurements of an estimate. Those with several messages at once are without columns; linearize
+// adds them.
+func newJoint(e *flowEstimate) *joint {
+	j := &joint{e: e}
+	for _, p := range e.points {
+		j.sizes = append(j.sizes, p.Bytes)
+	}
+	slices.Sort(j.sizes)
+	j.sizes = slices.Compact(j.sizes)
+	add := func(kind int, p Point, columns [2 * functions]float64) {
+		j.rows = append(j.rows, jointRow{kind: kind, path: p.Path, at: j.index(p.Bytes), bytes: p.Bytes,
+			columns: columns, value: p.Seconds, seconds: p.Seconds, scale: p.Seconds})
+	}
+	for _, p := range e.points {
+		r, s := e.routes[p.Path], float64(p.Bytes)
+		add(rowsOfPingPong, p, [2 * functions]float64{r.Latency, float64(p.Bytes+e.options.Envelope) / r.Rate, 1, s, 1,
+			s})
+	}
+	for _, p := range e.sendAt {
+		add(rowsOfSend, p, [2 * functions]float64{2 * ofSend: 1, 2*ofSend + 1: float64(p.Bytes)})
+	}
+	for _, p := range e.recvAt {
+		add(rowsOfReceive, p, [2 * functions]float64{2 * ofReceive: 1, 2*ofReceive + 1: float64(p.Bytes)})
+	}
+	known := map[Measurement]bool{}
+	for _, t := range e.tables {
+		for _, m := range t.Rows {
+			m.Line = 0
+			if (m.Test != Exchange && (m.Test != Window || m.Window < 2)) || m.Bytes >= int64(e.bracketed.Low) ||
+				known[m] {
+				continue
+			}
+			known[m] = true
+			j.rows = append(j.rows, jointRow{kind: rowsOfShared, at: j.index(m.Bytes), bytes: m.Bytes,
+				seconds: m.Seconds, measured: m, scale: foreign * max(m.Seconds, e.shortest(m.Bytes))})
+		}
+	}
+	j.least, j.most = len(j.sizes), len(j.sizes)
+	for i, bytes := range slices.Backward(j.sizes) {
+		if float64(bytes) >= e.bracketed.Low {
+			j.least = i
+		}
+		if float64(bytes) >= e.bracketed.High {
+			j.most = i
+		}
+	}
+	return j
+}
+
+// index returns the index of a size, or of the next smaller one.
+func (j *joint) index(bytes int64) int {
+	i, found := slices.BinarySearch(j.sizes, bytes)
+	if !found {
+		i--
+	}
+	return max(i, 0)
+}
+
+// shape returns the division of the present estimate.
+func (j *joint) shape() shape {
+	s := shape{}
+	s.detached, _ = slices.BinarySearch(j.sizes, j.e.detached)
+	s.detached = min(max(s.detached, j.least), j.most)
+	cut := func(function int, least int64) {
+		if i, _ := slices.BinarySearch(j.sizes, least); i > 0 && i < len(j.sizes) {
+			s.cuts[function] = append(s.cuts[function], i)
+		}
+	}
+	for _, above := range j.e.chosen.From[1:] {
+		cut(ofNetwork, above+1-j.e.options.Envelope)
+	}
+	for _, segment := range j.e.send {
+		cut(ofSend, segment.From)
+	}
+	for _, segment := range j.e.recv {
+		cut(ofReceive, segment.From)
+	}
+	for function := range s.cuts {
+		slices.Sort(s.cuts[function])
+		s.cuts[function] = slices.Compact(s.cuts[function])
+	}
+	return s
+}
+
+// with returns the division of a shape with a known table of factors.
+func (s shape) with(known *Factors) shape {
+	s = s.clone()
+	s.known, s.cuts[ofNetwork] = known, nil
+	return s
+}
+
+// Shares of the diagonal that are added to normal equations: ridge divides what only a sum is known of, and leastRidge
+// shows it.
+const (
+	ridge      = 1e-8
+	leastRidge = 1e-12
+)
+
+// unknowns returns the number of unknowns and the first one of each function; -1 for known factors.
+func (s *shape) unknowns() (n int, first [functions]int) {
+	for function := range s.cuts {
+		if first[function] = n; function == ofNetwork && s.known != nil {
+			first[function] = -1
+			continue
+		}
+		n += 2 * (len(s.cuts[function]) + 1)
+	}
+	return n, first
+}
+
+// reduced returns the places of the unknowns of a row, their coefficients, and the value that these have to give.
+func (j *joint) reduced(s *shape, first [functions]int, r *jointRow, places *[2 * functions]int,
+	coefficients *[2 * functions]float64) (n int, value float64) {
+	value = r.value
+	for function := range functions {
+		a, b := r.columns[2*function], r.columns[2*function+1]
+		if a == 0 && b == 0 || function != ofNetwork && r.kind == rowsOfPingPong && r.at >= s.detached {
+			continue
+		}
+		if first[function] < 0 {
+			latency, bandwidth := s.known.at(r.bytes + j.e.options.Envelope)
+			value -= a*latency + b/bandwidth
+			continue
+		}
+		places[n] = first[function] + 2*s.segment(function, r.at)
+		places[n+1] = places[n] + 1
+		coefficients[n], coefficients[n+1] = a, b
+		n += 2
+	}
+	return n, value
+}
+
+// normal returns the normal equations of a shape with weights of rows; nil: equal ones.
+func (j *joint) normal(s *shape, weights []float64, ridge float64) (a [][]float64, b []float64) {
+	n, first := s.unknowns()
+	a, b = make([][]float64, n), make([]float64, n)
+	entries := make([]float64, n*n)
+	for i := range a {
+		a[i] = entries[i*n : (i+1)*n]
+	}
+	var places [2 * functions]int
+	var coefficients [2 * functions]float64
+	for i := range j.rows {
+		r := &j.rows[i]
+		k, value := j.reduced(s, first, r, &places, &coefficients)
+		w := 1 / (r.scale * r.scale)
+		if weights != nil {
+			w *= weights[i]
+		}
+		for u := range k {
+			row := a[places[u]]
+			b[places[u]] += w * coefficients[u] * value
+			for v := range k {
+				row[places[v]] += w * coefficients[u] * coefficients[v]
+			}
+		}
+	}
+	for i := range a {
+		if a[i][i] *= 1 + ridge; a[i][i] == 0 {
+			a[i][i] = 1 // nothing depends on it
+		}
+	}
+	j.addProportion(s, first, a)
+	return a, b
+}
+
+// proportion is the relative error that counts as much as slopes of os and or that are not in proportion to their
+// times, if both have a segment of the same sizes.
+const proportion = 1e3
+
+// addProportion adds equations for slopes in proportion to normal equations: calls of one size show the sum of slopes.
+func (j *joint) addProportion(s *shape, first [functions]int, a [][]float64) {
+	if j.about == nil {
+		return
+	}
+	send, receive := s.cuts[ofSend], s.cuts[ofReceive]
+	for k := range len(send) + 1 {
+		var from int
+		if k > 0 {
+			from = send[k-1]
+		}
+		to := s.detached
+		if k < len(send) {
+			to = send[k]
+		}
+		l := s.segment(ofReceive, from)
+		if l > 0 && receive[l-1] != from || l == 0 && from > 0 || l < len(receive) && receive[l] != to ||
+			l == len(receive) && to != s.detached || to <= from {
+			continue
+		}
+		at := (from + to) / 2
+		bytes := float64(j.sizes[at])
+		x, y := j.about.at(ofSend, at), j.about.at(ofReceive, at)
+		here, there := x[0]+x[1]*bytes, y[0]+y[1]*bytes
+		if !(here > 0 && there > 0) {
+			continue
+		}
+		p, q := first[ofSend]+2*k+1, first[ofReceive]+2*l+1
+		u, v := bytes/here/proportion, bytes/there/proportion
+		a[p][p] += u * u
+		a[q][q] += v * v
+		a[p][q] -= u * v
+		a[q][p] -= u * v
+	}
+}
+
+// solve returns the estimate of a shape with the least errors.
+func (j *joint) solve(s shape) *jointEstimate {
+	n, first := s.unknowns()
+	weights := make([]float64, len(j.rows))
+	for i := range weights {
+		weights[i] = 1
+	}
+	result := &jointEstimate{shape: s}
+	free := make([]bool, n)
+	for i := range free {
+		free[i] = true
+	}
+	for round := range rounds {
+		a, b := j.normal(&s, weights, ridge)
+		x := solveFree(a, b, free, dependent)
+		if x == nil || slices.Min(x) < 0 {
+			x = nonNegative(a, b)
+		}
+		for function := range functions {
+			result.values[function] = nil
+			if first[function] < 0 {
+				continue
+			}
+			for k := range len(s.cuts[function]) + 1 {
+				at := first[function] + 2*k
+				v := [2]float64{x[at], x[at+1]}
+				if function == ofNetwork {
+					v[1] = min(max(v[1], leastInverse), mostInverse)
+				}
+				result.values[function] = append(result.values[function], v)
+			}
+		}
+		before := result.cost
+		if j.evaluate(result, weights); round > 0 && result.cost >= before*(1-1e-3) {
+			break
+		}
+	}
+	return result
+}
+
+// evaluate sets the cost and the criterion of an estimate, and Huber's weights of the rows. It returns their mean errors
+// by kind, and the largest one of those with several messages at once, relative to a ping-pong if that is longer: the
+// last steps of the benchmark before them move the times of exchanges that do not wait for a message.
+func (j *joint) evaluate(s *jointEstimate, weights []float64) (mean [rowKinds]float64, worst float64) {
+	var count [rowKinds]float64
+	s.cost = 0
+	for i := range j.rows {
+		r := &j.rows[i]
+		err := math.Abs(j.predict(s, r)-r.value) / r.scale
+		mean[r.kind] += err
+		count[r.kind]++
+		if r.kind == rowsOfShared {
+			worst = max(worst, foreign*err)
+		}
+		weight := 1.0
+		if err <= huber {
+			s.cost += err * err
+		} else {
+			s.cost += 2*huber*err - huber*huber
+			weight = huber / err
+		}
+		if weights != nil {
+			weights[i] = weight
+		}
+	}
+	for kind, n := range count {
+		mean[kind] /= max(n, 1)
+	}
+	mean[rowsOfShared] *= foreign
+	parameters := 0.0
+	for function, cuts := range s.cuts {
+		if function != ofNetwork || s.known == nil {
+			parameters += float64(3*len(cuts) + 2)
+		}
+	}
+	rows := float64(len(j.rows))
+	s.criterion = rows*math.Log(s.cost/max(rows-parameters, 1)+quiet*quiet) + parameters*math.Log(rows)
+	return mean, worst
+}
+
+// predict returns what an estimate gives for the value of a row.
+func (j *joint) predict(s *jointEstimate, r *jointRow) (value float64) {
+	for function := range functions {
+		a, b := r.columns[2*function], r.columns[2*function+1]
+		if a == 0 && b == 0 || function != ofNetwork && r.kind == rowsOfPingPong && r.at >= s.detached {
+			continue
+		}
+		if function == ofNetwork && s.known != nil {
+			latency, bandwidth := s.known.at(r.bytes + j.e.options.Envelope)
+			value += a*latency + b/bandwidth
+			continue
+		}
+		v := s.at(function, r.at)
+		value += a*v[0] + b*v[1]
+	}
+	return value
+}
+
+// search improves the division of an estimate step by step: it adds, removes or moves cuts and detached as long as the
+// Bayesian information criterion becomes smaller.
+func (j *joint) search(best *jointEstimate) *jointEstimate {
+	for range 4 * maxSegments {
+		before := best
+		for _, s := range j.neighbors(&before.shape) {
+			if other := j.solve(s); other.criterion < best.criterion-leastCriterion/2 {
+				best = other
+			}
+		}
+		if best == before {
+			break
+		}
+	}
+	return best
+}
+
+// mostPlaces is the number of places of a new cut from which these are not next to each other.
+const mostPlaces = 64
+
+// neighbors returns the shapes that differ by a step.
+func (j *joint) neighbors(s *shape) (all []shape) {
+	stride := 1 + (len(j.sizes)-1)/mostPlaces
+	add := func(change func(other *shape)) {
+		other := s.clone()
+		change(&other)
+		for function := range other.cuts {
+			slices.Sort(other.cuts[function])
+		}
+		all = append(all, other)
+	}
+	for function, cuts := range s.cuts {
+		for i, at := range cuts {
+			add(func(o *shape) { o.cuts[function] = slices.Delete(o.cuts[function], i, i+1) })
+			for _, to := range []int{at - stride, at - 2, at - 1, at + 1, at + 2, at + stride} {
+				if to > 0 && to < len(j.sizes) && !slices.Contains(cuts, to) {
+					add(func(o *shape) { o.cuts[function][i] = to })
+				}
+			}
+		}
+	}
+	for at := 1; at < len(j.sizes); at += stride {
+		for set := 1; set < 1<<functions; set++ {
+			possible := true
+			for function, cuts := range s.cuts {
+				if set>>function&1 == 1 && (slices.Contains(cuts, at) || len(cuts)+1 >= maxSegments ||
+					function == ofNetwork && s.known != nil || function != ofNetwork && at >= s.detached) {
+					possible = false
+				}
+			}
+			if possible {
+				add(func(o *shape) {
+					for function := range o.cuts {
+						if set>>function&1 == 1 {
+							o.cuts[function] = append(o.cuts[function], at)
+						}
+					}
+				})
+			}
+		}
+	}
+	for to := j.least; to <= j.most; to++ {
+		if to != s.detached {
+			add(func(o *shape) {
+				o.detached = to
+				for _, function := range []int{ofSend, ofReceive} {
+					o.cuts[function] = slices.DeleteFunc(o.cuts[function], func(at int) bool { return at >= to })
+				}
+			})
+		}
+	}
+	return all
+}
+
+// apply returns the estimation with the parameters of a joint estimate.
+func (j *joint) apply(s *jointEstimate) *flowEstimate {
+	e := *j.e
+	before := func(at int) int64 { return j.sizes[at-1] }
+	e.detached = j.e.detached
+	if at := s.detached; at < len(j.sizes) && at > 0 {
+		e.detached = Cut(before(at), j.sizes[at])
+	}
+	if s.known != nil {
+		e.chosen = *s.known
+	} else {
+		e.chosen = Factors{}
+		for k, v := range s.values[ofNetwork] {
+			from := int64(0)
+			if k > 0 {
+				at := s.cuts[ofNetwork][k-1]
+				from = e.travelling(Cut(before(at), j.sizes[at]))
+			}
+			e.chosen.From = append(e.chosen.From, from)
+			e.chosen.Latency = append(e.chosen.Latency, v[0])
+			e.chosen.Bandwidth = append(e.chosen.Bandwidth, 1/min(max(v[1], leastInverse), mostInverse))
+		}
+	}
+	for function, list := range map[int]*[]Segment{ofSend: &e.send, ofReceive: &e.recv} {
+		*list = nil
+		for k, v := range s.values[function] {
+			segment := Segment{Start: []float64{v[0]}, PerByte: v[1], Least: j.sizes[0], To: math.MaxInt64}
+			if k > 0 {
+				at := s.cuts[function][k-1]
+				segment.CutAfter, segment.Least = before(at), j.sizes[at]
+				segment.From = beginning(before(at), j.sizes[at])
+				(*list)[k-1].To = segment.From
+			}
+			*list = append(*list, segment)
+		}
+	}
+	return &e
+}
+
+// present returns the parameters of the estimation so far as a joint estimate, for a shape of it.
+func (j *joint) present(s shape) *jointEstimate {
+	result := &jointEstimate{shape: s}
+	first := func(function, k int) int64 {
+		if k == 0 {
+			return j.sizes[0]
+		}
+		return j.sizes[s.cuts[function][k-1]]
+	}
+	for k := range len(s.cuts[ofNetwork]) + 1 {
+		latency, bandwidth := j.e.chosen.at(first(ofNetwork, k) + j.e.options.Envelope)
+		result.values[ofNetwork] = append(result.values[ofNetwork], [2]float64{latency, 1 / bandwidth})
+	}
+	for function, list := range map[int][]Segment{ofSend: j.e.send, ofReceive: j.e.recv} {
+		for k := range len(s.cuts[function]) + 1 {
+			v := segmentAt(list, first(function, k))
+			result.values[function] = append(result.values[function], [2]float64{v.Start[0], v.PerByte})
+		}
+	}
+	return result
+}
+
+// step is the relative change of a parameter with which simulated times are taken as linear.
+const step = 0.01
+
+// linearize predicts the measurements with several messages at once by the parameters of an estimate, and sets the
+// columns of their rows. Those that no prediction is possible of are dropped.
+func (j *joint) linearize(s *jointEstimate) error {
+	var measured []Measurement
+	for _, r := range j.rows {
+		if r.kind == rowsOfShared {
+			measured = append(measured, r.measured)
+		}
+	}
+	e := j.apply(s)
+	j.about = s
+	more := step * j.e.shortest(j.sizes[0]) // of or, in seconds
+	var times [4][]float64
+	for i, change := range []func(p map[string]Parameter){
+		func(map[string]Parameter) {},
+		func(p map[string]Parameter) { scale(p, "latency_factor", 1+step) },
+		func(p map[string]Parameter) { scale(p, "bandwidth_factor", 1/(1+step)) },
+		func(p map[string]Parameter) { p["or"] = exactly(p["or"].Value+more, "s") },
+	} {
+		f := e.plain()
+		for _, segment := range f.Segments {
+			change(segment.Parameters)
+		}
+		var err error
+		if times[i], err = j.e.options.Simulate(f, measured); err != nil {
+			return err
+		}
+	}
+	k := -1
+	j.rows = slices.DeleteFunc(j.rows, func(r jointRow) bool {
+		if r.kind == rowsOfShared {
+			k++
+		}
+		return r.kind == rowsOfShared && math.IsNaN(times[0][k]+times[1][k]+times[2][k]+times[3][k])
+	})
+	k = -1
+	for i := range j.rows {
+		r := &j.rows[i]
+		if r.kind != rowsOfShared {
+			continue
+		}
+		k++
+		for math.IsNaN(times[0][k] + times[1][k] + times[2][k] + times[3][k]) {
+			k++
+		}
+		latency, bandwidth := e.chosen.at(r.bytes + e.options.Envelope)
+		receive := s.at(ofReceive, r.at)
+		took := times[0][k]
+		r.value = r.seconds - took
+		r.columns = [2 * functions]float64{}
+		if latency > 0 {
+			r.columns[0] = (times[1][k] - took) / (step * latency)
+		}
+		r.columns[1] = (times[2][k] - took) / (step / bandwidth)
+		each := (times[3][k] - took) / more
+		r.columns[2*ofReceive], r.columns[2*ofReceive+1] = each, each*float64(r.bytes)
+		r.value += r.columns[0]*latency + r.columns[1]/bandwidth + each*(receive[0]+receive[1]*float64(r.bytes))
+	}
+	return nil
+}
+
+// scale multiplies a parameter.
+func scale(parameters map[string]Parameter, name string, factor float64) {
+	p := parameters[name]
+	parameters[name] = exactly(p.Value*factor, p.Unit)
+}
+
+// plain returns the parameters of the estimation as a file, without intervals.
+func (e *flowEstimate) plain() *File {
+	f := &File{Backend: e.file.Backend, Model: "smpi", Topology: e.file.Topology, Parameters: map[string]Parameter{}}
+	if e.chosen.Model != "" {
+		f.Model = e.chosen.Model
+	}
+	f.Parameters["async_small"] = exactly(float64(e.async), "B")
+	f.Parameters["detached"] = exactly(float64(e.detached), "B")
+	f.Parameters["envelope"] = exactly(float64(e.options.Envelope), "B")
+	bounds := e.bounds()
+	for i, at := range bounds {
+		latency, bandwidth := e.chosen.at(at + e.options.Envelope)
+		s := FileSegment{From: at, Parameters: map[string]Parameter{"latency_factor": exactly(latency, "1"),
+			"bandwidth_factor": exactly(bandwidth, "1")}}
+		if i+1 < len(bounds) {
+			s.To = bounds[i+1]
+		}
+		for name, list := range e.calling() {
+			v := segmentAt(list, at)
+			s.Parameters[name] = exactly(v.Start[0], "s")
+			s.Parameters[name+"_per_byte"] = exactly(v.PerByte, "s/B")
+		}
+		f.Segments = append(f.Segments, s)
+	}
+	return f
+}
+
+// calling returns the segments of the times in calls by name.
+func (e *flowEstimate) calling() map[string][]Segment {
+	lists := map[string][]Segment{"os": e.send, "or": e.recv, "ois": e.nonBlocking}
+	if e.nonBlocking == nil {
+		lists["ois"] = e.send
+	}
+	return lists
+}
+
+// jointRounds is the number of times that a joint estimate is made about the one before.
+const jointRounds = 3
+
+// doubtful is the ratio of the errors of windows and exchanges to those of ping-pongs from which these do not explain them.
+const doubtful = 1.5
+
+// estimateJointly replaces the estimate by one of all measurements at once if windows and exchanges of pairs show that
+// it is wrong, and if that one has smaller errors.
+func (e *flowEstimate) estimateJointly() error {
+	if e.options.Simulate == nil {
+		return nil
+	}
+	j := newJoint(e)
+	if !slices.ContainsFunc(j.rows, func(r jointRow) bool { return r.kind == rowsOfShared }) {
+		return nil
+	}
+	before := j.present(j.shape())
+	if err := j.linearize(before); err != nil {
+		return err
+	}
+	old, worst := j.evaluate(before, nil)
+	if worst <= exact || old[rowsOfShared] <= doubtful*old[rowsOfPingPong] {
+		return nil
+	}
+	start := before
+	for range jointRounds - 1 { // times are linear only near an estimate
+		start = j.solve(start.shape)
+		if err := j.linearize(start); err != nil {
+			return err
+		}
+	}
+	rows := slices.Clone(j.rows)
+	best, bestRows := before, rows
+	free := 0.0 // mean error of ping-pongs with fitted factors
+	models := []*Factors{nil}
+	for i := range e.options.Models {
+		models = append(models, &e.options.Models[i])
+	}
+	for _, known := range models {
+		j.rows, j.about = slices.Clone(rows), start
+		s := start.shape
+		if known != nil {
+			s = s.with(known)
+		}
+		next := j.search(j.solve(s))
+		for range jointRounds {
+			if next.criterion > best.criterion+hopeless {
+				break
+			}
+			if err := j.linearize(next); err != nil {
+				return err
+			}
+			mean, _ := j.evaluate(next, nil)
+			if known == nil {
+				free = mean[rowsOfPingPong]
+			}
+			better := mean[rowsOfShared] <= leastShare*old[rowsOfShared] &&
+				mean[rowsOfPingPong] <= knownShare*old[rowsOfPingPong]+resolution
+			if better && next.criterion < best.criterion-leastCriterion {
+				best, bestRows = next, slices.Clone(j.rows)
+			} else if best != before {
+				break
+			}
+			next = j.search(j.solve(next.shape))
+		}
+	}
+	if best == before {
+		return nil
+	}
+	j.rows = bestRows
+	j.take(best)
+	if best.known != nil {
+		mean, _ := j.evaluate(best, nil)
+		e.explained(mean[rowsOfPingPong], free)
+	}
+	return nil
+}
+
+// take makes an estimate that of all measurements.
+func (j *joint) take(best *jointEstimate) {
+	p := j.e.bracketed
+	j.about = nil
+	if j.least < j.most {
+		from, to := best.detached, best.detached
+		for at := j.least; at <= j.most; at++ {
+			s := best.shape.clone()
+			if s.detached = at; j.solve(s).criterion < best.criterion+leastCriterion {
+				from, to = min(from, at), max(to, at)
+			}
+		}
+		if from > 0 {
+			p.Low = max(p.Low, float64(j.sizes[from-1]+1))
+		}
+		if to < len(j.sizes) {
+			p.High = min(p.High, float64(j.sizes[to]))
+		}
+	}
+	e := j.apply(best)
+	p.Value = float64(e.detached)
+	e.setDetached(p)
+	e.divided, e.summed, e.joined = nil, false, nil
+	for _, s := range e.send[1:] {
+		e.cutNonBlocking(s.From)
+	}
+	if e.file.Model, e.known = "smpi", ""; e.chosen.Model != "" {
+		e.file.Model = e.chosen.Model
+	}
+	e.jointly, e.joint = j, best
+	*j.e = *e
+}
+
+// leastShare is the share of the errors of windows and exchanges up to which a joint estimate is better.
+const leastShare = 0.8
+
+// hopeless is the difference of criteria from which further rounds do not make an estimate the best one.
+const hopeless = 200
+
+// unknownFrom is the ratio of the variance of a parameter to that with all others known from which the measurements do
+// not determine it.
+const unknownFrom = 1e8
+
+// intervals returns the 95 % intervals of the parameters of a joint estimate, by function and segment, by drawing errors
+// of the measurements again, each from those of its kind.
+func (j *joint) intervals(s *jointEstimate) (all [functions][][2]Parameter) {
+	a, b := j.normal(&s.shape, nil, leastRidge)
+	n, first := s.unknowns()
+	inverse, free := make([][]float64, n), make([]bool, n)
+	for i := range free {
+		free[i] = true
+	}
+	for i := range inverse {
+		unit := make([]float64, n)
+		unit[i] = 1
+		if inverse[i] = solveFree(a, unit, free, leastRidge/2); inverse[i] == nil {
+			inverse[i] = make([]float64, n)
+		}
+	}
+	scale := enlargement(len(j.rows), len(j.rows)-n)
+	measured := j.rows
+	defer func() { j.rows = measured }()
+	j.rows = slices.Clone(measured)
+	var errs [rowKinds][]float64 // relative
+	for i := range j.rows {
+		r := &j.rows[i]
+		predicted := j.predict(s, r)
+		errs[r.kind] = append(errs[r.kind], scale*(r.value-predicted)/r.seconds)
+		r.value = predicted
+	}
+	predicted := j.rows
+	_, b = j.normal(&s.shape, nil, leastRidge)
+	drawn := make([][]float64, n) // differences by unknown
+	for range j.e.draws {
+		j.rows = slices.Clone(predicted)
+		for i := range j.rows {
+			r := &j.rows[i]
+			r.value += r.seconds * errs[r.kind][j.e.random.IntN(len(errs[r.kind]))]
+		}
+		_, with := j.normal(&s.shape, nil, leastRidge)
+		for i, row := range inverse {
+			difference := 0.0
+			for k, v := range row {
+				difference += v * (with[k] - b[k])
+			}
+			drawn[i] = append(drawn[i], difference)
+		}
+	}
+	for function, segments := range s.values {
+		for k, values := range segments {
+			var p [2]Parameter
+			for part := range p {
+				at := first[function] + 2*k + part
+				low, high := interval(drawn[at])
+				v := values[part]
+				p[part] = Parameter{Value: v, Low: max(0, v+min(low, 0)), High: v + max(high, 0)}
+				if inverse[at][at]*a[at][at] > unknownFrom {
+					p[part] = p[part].hull(0, v+j.other(s, function, k, part))
+				}
+			}
+			all[function] = append(all[function], p)
+		}
+	}
+	return all
+}
+
+// other returns by how much a parameter that the measurements do not determine may be larger: by those with which only
+// its sum is known.
+func (j *joint) other(s *jointEstimate, function, segment, part int) float64 {
+	at := 0
+	if segment > 0 {
+		at = s.cuts[function][segment-1]
+	}
+	send, receive := s.at(ofSend, at), s.at(ofReceive, at)
+	switch {
+	case function == ofSend:
+		return receive[part]
+	case function == ofReceive:
+		return send[part]
+	case part == 0:
+		latency := math.Inf(1)
+		for _, r := range j.e.routes {
+			latency = min(latency, r.Latency)
+		}
+		return (send[0] + receive[0]) / latency
+	default:
+		rate := 0.0
+		for _, r := range j.e.routes {
+			rate = max(rate, r.Rate)
+		}
+		return (send[1] + receive[1]) * rate
+	}
+}
+
+// jointSegments returns the segments of the file of a joint estimate.
+func (e *flowEstimate) jointSegments() (segments []FileSegment) {
+	all := e.jointly.intervals(e.joint)
+	nonBlocking := newResampler(e.nonBlockingAt, e.nonBlocking)
+	var drawn [][]Segment
+	for range e.draws {
+		drawn = append(drawn, nonBlocking.draw(e.random))
+	}
+	column := make([]float64, e.draws)
+	plain := e.plain().Segments
+	for i, s := range plain {
+		network, _ := slices.BinarySearch(e.chosen.From, s.From+e.options.Envelope)
+		if network = max(network-1, 0); all[ofNetwork] != nil {
+			p := all[ofNetwork][network]
+			inverse := p[1]
+			p[1] = Parameter{Value: 1 / inverse.Value, Low: 1 / inverse.High, High: 1 / max(inverse.Low, leastInverse)}
+			for part, name := range []string{"latency_factor", "bandwidth_factor"} {
+				s.Parameters[name] = s.Parameters[name].hull(p[part].Low, p[part].High)
+			}
+		}
+		set := func(name string, list []Segment, parameters [][2]Parameter) {
+			k := len(list) - 1
+			for k > 0 && list[k].From > s.From {
+				k--
+			}
+			for part, name := range []string{name, name + "_per_byte"} {
+				s.Parameters[name] = s.Parameters[name].hull(parameters[k][part].Low, parameters[k][part].High)
+			}
+		}
+		set("os", e.send, all[ofSend])
+		set("or", e.recv, all[ofReceive])
+		if e.nonBlocking == nil {
+			set("ois", e.send, all[ofSend])
+		} else {
+			for part, name := range []string{"ois", "ois_per_byte"} {
+				for k, list := range drawn {
+					v := segmentAt(list, s.From)
+					column[k] = []float64{v.Start[0], v.PerByte}[part]
+				}
+				low, high := interval(column)
+				s.Parameters[name] = s.Parameters[name].hull(max(0, low), high)
+			}
+		}
+		plain[i] = s
+	}
+	return plain
+}
