@@ -78,6 +78,34 @@ func TestSMPI(t *testing.T) {
 	}
 }
 
+// TestSMPIScattered compares an alltoallv of two ranks in groups with a hand calculation. Rank 1 calls 15 us later, when
+// the message of rank 0 has arrived: it sends before it takes that message, 700 ns and 500 ns.
+func TestSMPIScattered(t *testing.T) {
+	const us, ns = dag.Microsecond, dag.Nanosecond
+	choice, err := collective.ParseChoice("smpi-mpich")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := dag.NewBuilder(2)
+	for rank := range 2 {
+		r := b.Rank(rank)
+		r.Add(dag.Op{Kind: dag.Coll, Subkind: dag.Alltoallv, Bytes: 1968, RecvBytes: 1968},
+			r.Calc(dag.Time(rank)*15*us))
+	}
+	result, err := backends.Run(b.Trace(), "flow", backends.Collectives(choice), backends.Set(
+		"topology=star:hosts=2,rate=100Gbps,latency=1us", "os=0:0", "ois=0:7e-7", "or=0:5e-7", "async-small=5000",
+		"detached=5000"))
+	if err != nil || !result.Complete {
+		t.Fatal(result, err)
+	}
+	// 984 bytes and an envelope of 16 bytes take 80 ns.
+	for rank, want := range []dag.Time{15*us + 700*ns + 2*us + 80*ns + 500*ns, 15*us + 700*ns + 500*ns} {
+		if got := end(result, rank); got != want {
+			t.Errorf("rank %d ends at %v, expected %v", rank, got, want)
+		}
+	}
+}
+
 // TestSMPINonBlocking compares non-blocking sends with hand calculations: what follows them waits for their overhead
 // only, also if their message is large.
 func TestSMPINonBlocking(t *testing.T) {

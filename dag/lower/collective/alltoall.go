@@ -111,7 +111,7 @@ func alltoallScattered(p *Participant, s *Schedule) {
 		group := len(s.Steps)
 		for i := begin; i < min(begin+p.k, n); i++ {
 			if from := (p.Me + i) % n; i > 0 || p.Kind == dag.Alltoall {
-				s.recv(from, p.share(from, p.Me), after...)
+				s.expect(from, p.share(from, p.Me), after...)
 			}
 		}
 		for i := begin; i < min(begin+p.k, n); i++ {
@@ -119,8 +119,10 @@ func alltoallScattered(p *Participant, s *Schedule) {
 				s.post(to, p.share(p.Me, to), after...)
 			}
 		}
-		if len(s.Steps) > group {
-			after = steps(group, len(s.Steps))
+		switch {
+		case len(s.Steps) == group:
+		case begin+p.k < n:
+			after = []int32{s.add(dag.Calc, 0, span{}, overwrite, steps(group, len(s.Steps)))}
 		}
 	}
 }
