@@ -129,6 +129,15 @@ func readBatch(t *Trace, read Reader, b Batch, stable bool) error {
 	return nil
 }
 
+// Gradual returns a source of the same trace for consumers to which memory matters more than time: with smaller
+// batches, if s can divide its own (Gradual() Source), else s itself.
+func Gradual(s Source) Source {
+	if g, ok := s.(interface{ Gradual() Source }); ok {
+		return g.Gradual()
+	}
+	return s
+}
+
 // WithContext returns the source with readers that fail once ctx has ended; their error wraps the cause of the
 // context. Consumers of batches, such as lowering, writing and compiling, then end within one batch.
 func WithContext(ctx context.Context, s Source) Source {

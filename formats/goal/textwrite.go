@@ -54,7 +54,7 @@ func writeBlock(out *output, rank int, r *dag.Rank, clocked bool) error {
 
 // A large rank is formatted in pieces of pieceOps ops, unless a piece has more than pieceDeps dependencies.
 const (
-	pieceOps  = 1 << 14
+	pieceOps  = 1 << 12
 	pieceDeps = 8 * pieceOps
 )
 

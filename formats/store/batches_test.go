@@ -62,11 +62,22 @@ func replayed(ranks []*dag.Rank) []*dag.Rank {
 	return out
 }
 
-// sameBatches reads a file batch by batch, in any order and again and again with one reader, and fails the test if the
-// ranks are not those wanted.
+// sameBatches reads a file batch by batch, in row groups and in parts of them, in any order and again and again with
+// one reader, and fails the test if the ranks are not those wanted.
 func sameBatches(tb testing.TB, f *File, want []*dag.Rank, rng *rand.Rand) {
 	tb.Helper()
-	batches, read, readAll := f.batches(), f.NewReader(dag.Replay), f.NewReader(dag.All)
+	for _, s := range []dag.Source{f, f.gradually(0), f.gradually(40)} {
+		h, err := s.Header()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		sameSource(tb, f, s, h.Batches, want, rng)
+	}
+}
+
+func sameSource(tb testing.TB, f *File, s dag.Source, batches []dag.Batch, want []*dag.Rank, rng *rand.Rand) {
+	tb.Helper()
+	read, readAll := s.NewReader(dag.Replay), s.NewReader(dag.All)
 	next, ops := 0, int64(0)
 	for _, b := range batches {
 		if b.First != next || b.Last <= b.First {
@@ -315,4 +326,35 @@ func TestReadersAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// TestGradual checks that only a source with large row groups is divided.
+func TestGradual(t *testing.T) {
+	for _, ops := range []int{1000, wholeOps/2 + 1} {
+		b := dag.NewBuilder(3)
+		for rank := range 2 {
+			for i := range ops {
+				if b.Rank(rank).Calc(dag.Time(rank + i%7)); i > 0 {
+					b.Rank(rank).Requires(i, i-1)
+				}
+			}
+		}
+		trace := b.Trace()
+		f, err := openBytes(encode(t, trace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := dag.Gradual(f)
+		if divided := s != dag.Source(f); divided != (2*ops > wholeOps) {
+			t.Fatalf("two ranks of %d ops: divided %v", ops, divided)
+		}
+		h, err := s.Header()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameSource(t, f, s, h.Batches, trace.Ranks, rand.New(rand.NewPCG(1, 1)))
+	}
+	if s := dag.FromTrace(dag.NewBuilder(1).Trace()); dag.Gradual(s) != s {
+		t.Error("a trace in memory is divided")
+	}
 }

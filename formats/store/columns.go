@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/internal/cpu"
@@ -25,6 +26,13 @@ type columnReader interface {
 	outOfRange() bool
 	// tidy releases memory that the delivered columns do not use.
 	tidy()
+
+	// share makes the column use memory that other columns use after pack.
+	share(m *sharedMemory)
+	// pack makes the decoded block compact. Before deliver, open then opens rows of it, from which the rows of deliver
+	// count. They are valid until the next read or open.
+	pack()
+	open(rows rows)
 }
 
 // columnSet is the readers of the model's fields.
@@ -189,6 +197,10 @@ type buffer[T parquet.Number] struct {
 	most   int // rows to allocate memory for, if more
 	absent T
 	used   bool // values has all rows set so far; if false, all rows are absent
+
+	shared *sharedMemory // memory of values until pack, unless they are bytes, and of rows opened; nil: no such memory
+	packed packedColumn  // all rows after pack
+	bytes  []T           // those instead
 }
 
 // begin empties the buffer for the given number of rows.
@@ -199,6 +211,13 @@ func (b *buffer[T]) begin(rows int, absent T) {
 // room returns the memory for the values of rows first to last-1, the next to set.
 func (b *buffer[T]) room(first, last int) []T {
 	if !b.used {
+		switch {
+		case b.shared == nil:
+		case isByte[T]():
+			b.values = b.bytes
+		default:
+			b.values = room[T](&b.shared.values, b.rows)
+		}
 		if cap(b.values) < b.rows {
 			b.values = make([]T, b.rows, max(b.rows, b.most))
 			if b.most > 0 { // it is reused
@@ -217,6 +236,51 @@ func (b *buffer[T]) skip(first, last int) {
 	if b.used {
 		parquet.Fill(b.values[first:last], b.absent)
 	}
+}
+
+// pack makes the rows compact, unless they are bytes.
+func (b *buffer[T]) pack() {
+	switch {
+	case !b.used:
+	case isByte[T]():
+		b.bytes = b.values
+	default:
+		b.packed, b.values = packValues(b.values, b.packed.data), nil
+	}
+}
+
+// open sets values to some rows after pack.
+func (b *buffer[T]) open(rows rows) {
+	if !b.used {
+		return
+	}
+	b.values = take[T](b.shared, rows.last-rows.first)
+	if isByte[T]() {
+		copy(b.values, b.bytes[rows.first:])
+	} else {
+		unpack(&b.packed, b.values, rows.first)
+	}
+}
+
+// isByte reports whether values of the type are bytes.
+func isByte[T parquet.Number]() bool { return unsafe.Sizeof(T(0)) == 1 }
+
+// sharedMemory is memory for the values of a block, which columns use one after the other until pack, and then for
+// those of the rows opened.
+type sharedMemory struct {
+	values []int64
+	taken  int // of values, by rows opened
+}
+
+// take returns memory for n values of rows opened.
+func take[T parquet.Number](m *sharedMemory, n int) []T {
+	words := (n*int(unsafe.Sizeof(T(0))) + 7) / 8
+	if words > cap(m.values)-m.taken {
+		return make([]T, n)
+	}
+	rest := m.values[m.taken:m.taken]
+	m.taken += words
+	return room[T](&rest, n)[:n]
 }
 
 // value is a type whose values need no further memory.
@@ -388,6 +452,10 @@ func (r *valueReader[T]) tidy() {
 	r.numbers, r.dense, r.group = nil, nil, buffer[T]{}
 }
 
+func (r *valueReader[T]) share(m *sharedMemory) { r.block.shared = m }
+func (r *valueReader[T]) pack()                 { r.block.pack() }
+func (r *valueReader[T]) open(rows rows)        { r.block.open(rows) }
+
 func (r *valueReader[T]) outOfRange() bool {
 	return r.suspect
 }
@@ -453,6 +521,27 @@ func (r *narrowReader) tidy() {
 	r.wide.tidy()
 	if r.isWide {
 		r.small.block = buffer[uint8]{}
+	}
+}
+
+func (r *narrowReader) share(m *sharedMemory) {
+	r.small.share(m)
+	r.wide.share(m)
+}
+
+func (r *narrowReader) pack() {
+	if r.isWide {
+		r.wide.pack()
+	} else {
+		r.small.pack()
+	}
+}
+
+func (r *narrowReader) open(rows rows) {
+	if r.isWide {
+		r.wide.open(rows)
+	} else {
+		r.small.open(rows)
 	}
 }
 
@@ -559,6 +648,10 @@ func (r *textReader) append(row int, s string) error {
 func (r *textReader) tidy() {
 	r.strings = nil
 }
+
+func (r *textReader) share(*sharedMemory) {}
+func (r *textReader) pack()               {}
+func (r *textReader) open(rows)           {}
 
 func (r *textReader) outOfRange() bool {
 	return false

@@ -26,15 +26,15 @@ type encoder struct {
 	opened  []byte  // a column of a segment without compression
 }
 
-// room returns an empty slice with room for n values, valid until the next call.
-func room[T int32 | int64](e *encoder, n int) []T {
+// room returns an empty slice with room for n values in memory, valid until the next call.
+func room[T parquet.Number](memory *[]int64, n int) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	words := (n*size + 7) / 8
-	if cap(e.values) < words {
-		e.values = nil // free it before the next one is allocated
-		e.values = make([]int64, 0, words)
+	if cap(*memory) < words {
+		*memory = nil // free it before the next one is allocated
+		*memory = make([]int64, 0, words)
 	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(e.values))), cap(e.values)*8/size)[:0]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*memory))), cap(*memory)*8/size)[:0]
 }
 
 // encoders is a pool, because the tables of an encoder are large.
@@ -79,7 +79,7 @@ func (e *encoder) encode(column int, rows []segment, n int) (parquet.EncodedChun
 // integers encodes an integer column with a method of the encoder.
 func integers[T int32 | int64](e *encoder, column int, rows []segment, n int,
 	encode func(e *parquet.Encoder, values []T, entries int, inRuns bool) parquet.EncodedChunk) parquet.EncodedChunk {
-	values := room[T](e, n)[:n]
+	values := room[T](&e.values, n)[:n]
 	at, zero := 0, true
 	for _, s := range rows {
 		dst := values[at : at+s.last-s.first]
@@ -156,7 +156,7 @@ func copyNarrow[T int32 | int64](e *encoder, dst []T, src *dag.Narrow, first int
 
 // times encodes a column of measured times.
 func (e *encoder) times(column int, rows []segment, n int) parquet.EncodedChunk {
-	present := room[int64](e, n)
+	present := room[int64](&e.values, n)
 	def := &e.Def
 	for _, s := range rows {
 		src := *values(s.rank.Rank, column).(*dag.Times)
@@ -182,7 +182,7 @@ func (e *encoder) lists(column int, rows []segment) (parquet.EncodedChunk, error
 	for i := range rows {
 		count += rows[i].listed(column)
 	}
-	all := room[int32](e, count)
+	all := room[int32](&e.values, count)
 	rep, def := &e.Rep, &e.Def
 	for _, s := range rows {
 		all = e.listsOf(all, column, s)

@@ -369,4 +369,28 @@ func checkReader(t *testing.T, file []byte) {
 			t.Fatal(readerErr)
 		}
 	}
+	checkGradual(t, f)
+}
+
+// checkGradual fails the test if a reader of parts crashes, reads other ranks than ReadRanks, or none where that reads
+// those of all parts.
+func checkGradual(t *testing.T, f *File) {
+	s := f.gradually(3)
+	h, headerErr := s.Header()
+	want, err := f.ReadRanks(0, f.descr.ranks)
+	if headerErr != nil {
+		if err == nil || strings.Contains(headerErr.Error(), "internal error") {
+			t.Fatalf("header: error %v, expected %v", headerErr, err)
+		}
+		return
+	}
+	read := s.NewReader(dag.All)
+	for _, b := range h.Batches {
+		switch got, readErr := read(b); {
+		case readErr == nil && err == nil:
+			sameRanks(t, got, want[b.First:b.Last])
+		case readErr != nil && (err == nil || strings.Contains(readErr.Error(), "internal error")):
+			t.Fatalf("batch %+v: error %v, expected %v", b, readErr, err)
+		}
+	}
 }

@@ -22,6 +22,8 @@ type listReader struct {
 	block   buffer[uint32]
 	start   uint32 // start of the lists of the next rank to deliver
 
+	packed packedList // the block after pack
+
 	group   buffer[uint32] // as block, for a row group of which the block needs only a part
 	numbers []int32        // values of the dictionary
 
@@ -36,6 +38,9 @@ type listReader struct {
 func (r *listReader) read(d *decoder, b *block) error {
 	r.block.most = b.mostRows
 	r.block.begin(b.rows, 0)
+	if r.block.shared != nil {
+		r.offsets = nil // grow takes memory
+	}
 	r.offsets, r.start, r.decoder = r.offsets[:0], 0, d
 	at := 0
 	for i := range b.parts {
@@ -111,12 +116,30 @@ func (r *listReader) Page(p *parquet.Page) error {
 	if uint64(n)+uint64(present) > dag.MaxDeps {
 		return fmt.Errorf("more than %d dependencies", int64(dag.MaxDeps))
 	}
-	if cap(r.offsets) == 0 && present > 0 {
+	switch {
+	case r.block.shared != nil:
+		r.growShared(present)
+	case cap(r.offsets) == 0 && present > 0:
 		r.offsets = r.newOffsets(present, r.row+1-r.first)
 	}
 	r.offsets = slices.Grow(r.offsets, present)[:n+present]
 	_, err := parquet.Integers(r.decoder.Decoder, r.offsets[n:], p, r.leaf, r.numbers)
 	return err
+}
+
+// growShared makes room for more elements in the shared memory, behind the ends.
+func (r *listReader) growShared(more int) {
+	n, rows := len(r.offsets), r.block.rows
+	if cap(r.offsets)-n >= more {
+		return
+	}
+	memory, size := &r.block.shared.values, rows+n+n/4+more
+	offsets := room[int32](memory, size)[rows:size]
+	r.offsets = offsets[:copy(offsets, r.offsets)]
+	if ends := room[uint32](memory, rows)[:rows]; r.block.used {
+		copy(ends, r.block.values)
+		r.block.values = ends
+	}
 }
 
 // newOffsets returns memory for the elements of all lists of a block if they are as many per row as those of the first
@@ -162,6 +185,39 @@ func (r *listReader) checkRows(l *parquet.Lists) error {
 
 func (r *listReader) tidy() {
 	r.numbers, r.group = nil, buffer[uint32]{}
+}
+
+func (r *listReader) share(m *sharedMemory) {
+	r.block.shared = m
+}
+
+// pack packs the lengths of the lists and their elements.
+func (r *listReader) pack() {
+	if r.packed.values.n = len(r.offsets); r.packed.values.n == 0 {
+		return
+	}
+	start := uint32(0)
+	for i, end := range r.block.values {
+		r.block.values[i], start = end-start, end
+	}
+	r.block.pack()
+	r.packed.lengths = r.block.packed
+	r.packed.values = packValues(r.offsets, r.packed.values.data)
+	r.offsets = nil
+}
+
+func (r *listReader) open(of rows) {
+	if r.packed.values.n == 0 {
+		return
+	}
+	r.block.open(of)
+	end := uint32(0)
+	for i, length := range r.block.values {
+		end += length
+		r.block.values[i] = end
+	}
+	r.offsets, r.start = take[int32](r.block.shared, int(end)), 0
+	unpack(&r.packed.values, r.offsets, r.packed.before(of.first))
 }
 
 func (r *listReader) outOfRange() bool {

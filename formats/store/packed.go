@@ -25,18 +25,27 @@ type packedList struct {
 	lengths, values packedColumn
 }
 
-// packedColumn is a column of integers, each the distance from the smallest in a whole number of bytes.
+// packedColumn is a column of integers in frames of frameRows rows, the last of which may be shorter.
 type packedColumn struct {
 	column int // of the store
 	n      int
-	least  int64
-	unit   int64 // of the distances
-	width  uint8 // bytes per value: 0, 1, 2, 4 or 8
-	dense  bool  // data is compressed
-	data   []byte
+	dense  bool   // data is compressed
+	data   []byte // the heads of all frames, and then the values of each
 }
 
-// nanosecond is the unit of times that come from formats in nanoseconds.
+const (
+	frameRows = 1 << 12
+	frameHead = 9 // bytes
+)
+
+// frame is how values are packed: each is the distance from the smallest one, in a unit and a number of bytes.
+type frame struct {
+	least int64
+	width uint8 // in bytes: 0, 1, 2, 4 or 8
+	nanos bool  // the unit is a nanosecond, as for times that come from formats in nanoseconds; else it is 1
+}
+
+// nanosecond is a unit of distances.
 const nanosecond = int64(dag.Nanosecond)
 
 // leastDense is the number of ops from which the columns of a rank are compressed while they wait, if memory matters:
@@ -72,7 +81,7 @@ func pack(r *dag.Rank) packedRank {
 			for i, end := range c.End {
 				lengths[i], start = int32(end-start), end
 			}
-			lists = append(lists, packedList{fieldColumn + id, packValues(lengths), packValues(c.Off)})
+			lists = append(lists, packedList{fieldColumn + id, packValues(lengths, nil), packValues(c.Off, nil)})
 			*c = dag.Edges{}
 		}
 	}
@@ -80,64 +89,153 @@ func pack(r *dag.Rank) packedRank {
 }
 
 // packColumn appends a column, packed, unless it is empty.
-func packColumn[T ~int32 | ~int64](packed []packedColumn, column int, values []T) []packedColumn {
+func packColumn[T integer](packed []packedColumn, column int, values []T) []packedColumn {
 	if len(values) == 0 {
 		return packed
 	}
-	p := packValues(values)
+	p := packValues(values, nil)
 	p.column = column
 	return append(packed, p)
 }
 
-// packValues returns one value or more, packed, as a column without number.
-func packValues[T ~int32 | ~int64](values []T) packedColumn {
-	least, most := values[0], values[0]
-	for _, v := range values {
-		least, most = min(least, v), max(most, v)
+// integer is a type of values that are packed.
+type integer interface {
+	~uint8 | ~int32 | ~uint32 | ~int64
+}
+
+// packValues returns one value or more, packed, as a column without number. It reuses the memory of data if that is
+// large enough.
+func packValues[T integer](values []T, data []byte) packedColumn {
+	data, size := data[:0], 0
+	for part := range slices.Chunk(values, frameRows) {
+		f := frameOf(part)
+		data = f.appendHead(data)
+		size += len(part) * int(f.width)
 	}
-	p := packedColumn{n: len(values), least: int64(least), unit: 1}
-	span := uint64(int64(most)) - uint64(int64(least))
-	if span >= 1<<32 && span < uint64(nanosecond)<<32 && inUnits(values, int64(least), nanosecond) {
-		p.unit, p.width, p.data = nanosecond, 4, make([]byte, 4*len(values))
-		for i, v := range values {
-			binary.LittleEndian.PutUint32(p.data[4*i:], uint32((int64(v)-p.least)/nanosecond))
-		}
-		return p
-	}
-	switch {
-	case span == 0:
-	case span < 1<<8:
-		p.width, p.data = 1, make([]byte, len(values))
-		for i, v := range values {
-			p.data[i] = uint8(v - least)
-		}
-	case span < 1<<16:
-		p.width, p.data = 2, make([]byte, 2*len(values))
-		for i, v := range values {
-			binary.LittleEndian.PutUint16(p.data[2*i:], uint16(v-least))
-		}
-	case span < 1<<32:
-		p.width, p.data = 4, make([]byte, 4*len(values))
-		for i, v := range values {
-			binary.LittleEndian.PutUint32(p.data[4*i:], uint32(v-least))
-		}
-	default:
-		p.width, p.data = 8, make([]byte, 8*len(values))
-		for i, v := range values {
-			binary.LittleEndian.PutUint64(p.data[8*i:], uint64(int64(v))-uint64(p.least))
-		}
+	p := packedColumn{n: len(values), data: slices.Grow(data, size)}
+	for k := range p.frames() {
+		first := k * frameRows
+		f, part := p.frame(k), values[first:min(first+frameRows, p.n)]
+		at := len(p.data)
+		p.data = p.data[:at+len(part)*int(f.width)]
+		packFrame(f, p.data[at:], part)
 	}
 	return p
 }
 
-// inUnits reports whether all distances from the smallest value are whole numbers of a unit.
-func inUnits[T ~int32 | ~int64](values []T, least, unit int64) bool {
+// frameOf returns the narrowest frame of values.
+func frameOf[T integer](values []T) frame {
+	least, most := values[0], values[0]
 	for _, v := range values {
-		if (int64(v)-least)%unit != 0 {
-			return false
+		least, most = min(least, v), max(most, v)
+	}
+	span := uint64(int64(most)) - uint64(int64(least))
+	f := frame{least: int64(least), width: widthOf(span)}
+	width := widthOf(span / uint64(nanosecond))
+	if width == f.width {
+		return f
+	}
+	for _, v := range values {
+		if (uint64(int64(v))-uint64(f.least))%uint64(nanosecond) != 0 {
+			return f
 		}
 	}
-	return true
+	f.width, f.nanos = width, true
+	return f
+}
+
+// widthOf returns the number of bytes for values up to most.
+func widthOf(most uint64) uint8 {
+	switch {
+	case most == 0:
+		return 0
+	case most < 1<<8:
+		return 1
+	case most < 1<<16:
+		return 2
+	case most < 1<<32:
+		return 4
+	}
+	return 8
+}
+
+// appendHead appends the head of the frame.
+func (f frame) appendHead(b []byte) []byte {
+	form := f.width << 1
+	if f.nanos {
+		form++
+	}
+	return append(binary.LittleEndian.AppendUint64(b, uint64(f.least)), form)
+}
+
+// frames returns the number of frames.
+func (p *packedColumn) frames() int { return (p.n + frameRows - 1) / frameRows }
+
+// frame returns the k-th frame.
+func (p *packedColumn) frame(k int) frame {
+	head := p.data[k*frameHead:][:frameHead]
+	form := head[frameHead-1]
+	return frame{int64(binary.LittleEndian.Uint64(head)), form >> 1, form&1 != 0}
+}
+
+// distance returns that of a value from the smallest.
+func (f frame) distance(v int64) uint64 {
+	d := uint64(v) - uint64(f.least)
+	if f.nanos {
+		d /= uint64(nanosecond)
+	}
+	return d
+}
+
+// packFrame packs the values of a frame.
+func packFrame[T integer](f frame, dst []byte, values []T) {
+	switch f.width {
+	case 1:
+		for i, v := range values {
+			dst[i] = uint8(f.distance(int64(v)))
+		}
+	case 2:
+		for i, v := range values {
+			binary.LittleEndian.PutUint16(dst[2*i:], uint16(f.distance(int64(v))))
+		}
+	case 4:
+		for i, v := range values {
+			binary.LittleEndian.PutUint32(dst[4*i:], uint32(f.distance(int64(v))))
+		}
+	case 8:
+		for i, v := range values {
+			binary.LittleEndian.PutUint64(dst[8*i:], f.distance(int64(v)))
+		}
+	}
+}
+
+// unpackFrame sets dst to the values of a frame from some position on.
+func unpackFrame[T integer](f frame, dst []T, data []byte) {
+	least, unit := T(f.least), T(1)
+	if f.nanos {
+		factor := nanosecond
+		unit = T(factor)
+	}
+	switch f.width {
+	case 0:
+		parquet.Fill(dst, least)
+	case 1:
+		for i := range dst {
+			dst[i] = least + T(data[i])*unit
+		}
+	case 2:
+		for i := range dst {
+			dst[i] = least + T(binary.LittleEndian.Uint16(data[2*i:]))*unit
+		}
+	case 4:
+		for i := range dst {
+			dst[i] = least + T(binary.LittleEndian.Uint32(data[4*i:]))*unit
+		}
+	case 8:
+		for i := range dst {
+			dst[i] = least + T(binary.LittleEndian.Uint64(data[8*i:]))*unit
+		}
+	}
 }
 
 // find returns a packed column, nil if there is none.
@@ -186,33 +284,22 @@ func (l *packedList) before(op int) (count int) {
 
 // unpack sets dst to the values of a column, which is not compressed, from the first on, zero behind the last. It
 // returns false, without setting any, if there are none.
-func unpack[T int32 | int64](p *packedColumn, dst []T, first int) bool {
+func unpack[T integer](p *packedColumn, dst []T, first int) bool {
 	if first >= p.n {
 		return false
 	}
 	n := min(len(dst), p.n-first)
 	clear(dst[n:])
 	dst = dst[:n]
-	data, least, unit := p.data[int(p.width)*first:], T(p.least), T(p.unit)
-	switch p.width {
-	case 0:
-		parquet.Fill(dst, least)
-	case 1:
-		for i := range dst {
-			dst[i] = least + T(data[i])
+	at := p.frames() * frameHead
+	for k := 0; len(dst) > 0; k++ {
+		f, rows := p.frame(k), min(frameRows, p.n-k*frameRows)
+		if skip := first - k*frameRows; skip < rows {
+			n := min(len(dst), rows-skip)
+			unpackFrame(f, dst[:n], p.data[at+skip*int(f.width):])
+			dst, first = dst[n:], first+n
 		}
-	case 2:
-		for i := range dst {
-			dst[i] = least + T(binary.LittleEndian.Uint16(data[2*i:]))
-		}
-	case 4:
-		for i := range dst {
-			dst[i] = least + T(binary.LittleEndian.Uint32(data[4*i:]))*unit
-		}
-	case 8:
-		for i := range dst {
-			dst[i] = least + T(binary.LittleEndian.Uint64(data[8*i:]))
-		}
+		at += rows * int(f.width)
 	}
 	return true
 }

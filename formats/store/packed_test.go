@@ -14,7 +14,7 @@ import (
 func TestPackColumn(t *testing.T) {
 	check := func(values []int64, packed []packedColumn, width uint8) {
 		t.Helper()
-		if len(packed) != 1 || packed[0].column != 7 || packed[0].width != width {
+		if len(packed) != 1 || packed[0].column != 7 || packed[0].frame(0).width != width {
 			t.Fatalf("%d values: packed %+v, expected width %d", len(values), packed, width)
 		}
 		for first := range len(values) + 1 {
@@ -63,6 +63,29 @@ func TestPackColumn(t *testing.T) {
 	check(wide, packColumn(nil, 7, narrow), 4)
 	if packed := packColumn(nil, 7, []int32{}); packed != nil {
 		t.Errorf("an empty column is packed: %v", packed)
+	}
+}
+
+// TestPackFrames checks columns of several frames whose values differ by other widths and units.
+func TestPackFrames(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{1, frameRows - 1, frameRows, frameRows + 1, 5*frameRows + 77} {
+		values := make([]dag.Time, n)
+		for i := range values {
+			unit := []int64{1, 1000, 1, 1000, 1 << 40, 1000}[i/frameRows]
+			values[i] = dag.Time(rng.Int64N(1<<(4+5*(i/frameRows))) * unit)
+		}
+		var p packedColumn
+		for range 2 { // the second time in the memory of the first
+			p = packValues(values, p.data)
+		}
+		for range 100 {
+			first := rng.IntN(n)
+			got := make([]dag.Time, 1+rng.IntN(n-first))
+			if !unpack(&p, got, first) || !slices.Equal(got, values[first:first+len(got)]) {
+				t.Fatalf("%d values: other ones from %d to %d", n, first, first+len(got))
+			}
+		}
 	}
 }
 

@@ -210,10 +210,12 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 		if c.lowers || in.Generates() {
 			return c.convertBatches(in.Source, in, to)
 		}
+		source := in.Source
 		if to.Format.Name != in.Format.Name { // a store from a store is a matter of processors
 			defer c.economize(to)()
+			source = dag.Gradual(source)
 		}
-		return c.writeBatches(in.Source, in, to, in.DoneReading)
+		return c.writeBatches(source, in, to, in.DoneReading)
 	}
 	if c.edit == nil && !c.lowers && c.canStream(in, to) {
 		if s, err := in.Stream(); err != nil {
