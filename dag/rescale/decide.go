@@ -145,7 +145,7 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 		return nil, err
 	}
 	m.learn(models, &best.Options)
-	if err := m.learnTimes(models, &best.Options); err != nil {
+	if err := m.learnTimes(ctx, models, &best.Options); err != nil {
 		return nil, err
 	}
 	after, err := m.against(ctx, models, truths, best.Options)
@@ -190,7 +190,11 @@ func (m *model) against(ctx context.Context, models []*model, truths []*volumes,
 	for i, other := range models {
 		try := o
 		try.Ranks, try.Grid, try.Likeliest = other.old.ranks, other.old.grid, true
-		out, _, err := m.extrapolate(ctx, try)
+		made, _, err := m.extrapolate(ctx, try)
+		if err != nil {
+			return nil, err
+		}
+		out, err := dag.ReadAll(made)
 		if err != nil {
 			return nil, err
 		}

@@ -32,6 +32,12 @@ type target struct {
 	comms     []dag.Comm
 	gridDoubt *doubt // about the new grid
 
+	calls     []call     // of each instance
+	patterns  []*pattern // of the calls of ranks
+	patternOf []int32    // of each rank
+	templates templates
+	varying   varying
+
 	compute, calling map[int32]share // factors of the calcs of slots: of computation, and of time in calls of MPI
 }
 
@@ -71,7 +77,7 @@ func (g *target) plan() error {
 			g.loopOf[i] = int32(l)
 		}
 	}
-	if err := memory.CheckOps(g.ctx, total, int64(g.new.ranks)); err != nil {
+	if err := memory.CheckOps(g.ctx, total); err != nil {
 		return err
 	}
 	g.bases = make([]int32, len(g.loops))
@@ -258,7 +264,10 @@ func (r *role) characters(place int32) (all []character) {
 // assignDonors chooses the recorded rank whose calcs and unexplained sizes each rank has: one at the same place of the
 // grid and with the same calls, or else with the same calls or at the same place, each about equally often, in an order
 // drawn by the seed. On as many ranks as recorded each has its own.
-func (g *target) assignDonors() ([]Class, error) {
+func (g *target) assignDonors(ctx context.Context) ([]Class, error) {
+	if err := g.findPatterns(ctx); err != nil {
+		return nil, err
+	}
 	places := map[int32][]int32{}
 	for rank := range g.old.ranks {
 		place := g.old.place(rank)
@@ -285,19 +294,26 @@ func (g *target) assignDonors() ([]Class, error) {
 			}
 		}
 	}
+	type kind struct{ place, pattern int32 }
+	chosen := map[kind]character{}
 	queues := map[character][]int32{}
 	random := rand.New(rand.NewPCG(uint64(g.o.Seed), 0x7265736361_6c65))
 	for rank := range g.donors {
 		place := g.new.place(rank)
-		var r role
+		of := kind{place, 0}
 		if differ {
-			var err error
-			if r, err = g.roleOf(rank); err != nil {
-				return nil, err
-			}
+			of.pattern = g.patternOf[rank]
 		}
-		list := r.characters(place)
-		c := list[slices.IndexFunc(list, func(c character) bool { return members[c] != nil })]
+		c, known := chosen[of]
+		if !known {
+			var r role
+			if differ {
+				r = g.roleOf(g.patterns[of.pattern])
+			}
+			list := r.characters(place)
+			c = list[slices.IndexFunc(list, func(c character) bool { return members[c] != nil })]
+			chosen[of] = c
+		}
 		if len(queues[c]) == 0 {
 			q := slices.Clone(members[c])
 			random.Shuffle(len(q), func(i, j int) { q[i], q[j] = q[j], q[i] })
@@ -330,21 +346,16 @@ func (g *target) recordedRoles() []role {
 	return all
 }
 
-// roleOf returns the role of a rank of the new trace.
-func (g *target) roleOf(rank int) (role, error) {
-	var failed error
-	return g.roleBy(func(i int32) (has, of int) {
-		for inst := range g.instancesOf(i) {
-			ok, err := g.has(inst, rank)
-			if err != nil {
-				failed = err
-			}
-			if of++; ok {
+// roleOf returns the role of ranks of the new trace.
+func (g *target) roleOf(p *pattern) role {
+	return g.roleBy(func(slot int32) (has, of int) {
+		for i := range g.instancesOf(slot) {
+			if of++; p.has(i) {
 				has++
 			}
 		}
 		return has, of
-	}), failed
+	})
 }
 
 // roleBy returns a role by the number of rounds of each call that a rank has, 1 outside of loops.
@@ -427,98 +438,21 @@ func (g *target) commOf(kind int32, rank int) int32 {
 }
 
 // instancesOf returns the instance of a slot, or the instances of its place in the rounds of a loop.
-func (g *target) instancesOf(slot int32) iter.Seq[*instance] {
-	return func(yield func(*instance) bool) {
+func (g *target) instancesOf(slot int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
 		place := int(g.slots[slot].place)
 		l := g.loopOf[place]
 		if l < 0 {
-			yield(&g.instances[g.single[place]])
+			yield(g.single[place])
 			return
 		}
 		x := &g.loops[l]
 		for round := range g.counts[l] {
-			if !yield(&g.instances[int(g.bases[l])+round*x.length+(place-x.first)%x.length]) {
+			if !yield(g.bases[l] + int32(round*x.length+(place-x.first)%x.length)) {
 				return
 			}
 		}
 	}
-}
-
-// has reports whether a rank has an instance.
-func (g *target) has(i *instance, rank int) (bool, error) {
-	s := &g.slots[i.slot]
-	if s.call == nil {
-		switch {
-		case !s.join:
-			return g.opAt[i.slot][g.donors[rank]] >= 0, nil
-		case s.needs == nil:
-			return true, nil
-		}
-		for _, need := range s.needs {
-			for i := range g.instancesOf(need) {
-				if ok, err := g.has(i, rank); ok || err != nil {
-					return ok, err
-				}
-			}
-		}
-		return false, nil
-	}
-	c, _ := g.callAt(i)
-	if isMessage(c.kind) {
-		if _, ok := g.new.partner(c.rule, c.at, rank); !ok {
-			return false, nil
-		}
-	}
-	if s.always {
-		return true, nil
-	}
-	f := s.feature
-	f.call = &c
-	v := f.of(&g.new, rank)
-	has, known := s.table[v]
-	if !known && f.kind != inTree && f.kind != belowTree { // whose largest distance has not all kinds of place
-		return false, refuse("%s depends on the %s, and no recorded rank has that of rank %d on the new grid",
-			s.call.describe(), s.feature.describe(), rank)
-	}
-	return has, nil
-}
-
-// rank makes a rank of the new trace.
-func (g *target) rank(rank int) (*dag.Rank, error) {
-	index := make([]int32, len(g.instances))
-	ops := int32(0)
-	for i := range g.instances {
-		ok, err := g.has(&g.instances[i], rank)
-		if err != nil {
-			return nil, err
-		}
-		index[i] = -1
-		if ok {
-			index[i] = ops
-			ops++
-		}
-	}
-	w := waiting{target: g, index: index, stamp: make([]int32, 2*len(g.instances))}
-	var b dag.RankBuilder
-	for i := range g.instances {
-		if index[i] < 0 {
-			continue
-		}
-		op, err := g.op(&g.instances[i], rank)
-		if err != nil {
-			return nil, err
-		}
-		at := b.Add(op)
-		for _, e := range w.of(int32(i)) {
-			if e.start {
-				b.RequiresStart(at, int(e.on))
-			} else {
-				b.Requires(at, int(e.on))
-			}
-		}
-	}
-	r := b.Rank()
-	return r.Keep(), b.Err()
 }
 
 // waiting finds the dependencies of the ops of a rank.
@@ -594,7 +528,8 @@ func (w *waiting) implies(d, e edge) bool {
 }
 
 // op returns the op of an instance on a rank.
-func (g *target) op(i *instance, rank int) (dag.Op, error) {
+func (g *target) op(of int32, rank int) (dag.Op, error) {
+	i := &g.instances[of]
 	s := &g.slots[i.slot]
 	op := s.template
 	op.Timed, op.MeasuredStart, op.MeasuredEnd = false, 0, 0
@@ -602,23 +537,23 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 		op.Duration, op.Flops = g.timeOf(i.slot, g.donors[rank])
 		return op, nil
 	}
-	c, p := g.callAt(i)
+	c := &g.calls[of]
+	var p *progress
+	if i.loop >= 0 {
+		p = &g.loops[i.loop].body[i.body]
+	}
 	op.Duration = 0
 	op.Comm = g.commOf(c.comm, rank)
-	switch {
-	case isMessage(c.kind):
-		peer, _ := g.new.partner(c.rule, c.at, rank)
-		op.Peer, op.Tag = int32(peer), c.tag
+	op.Peer = g.peer(of, rank)
+	if isMessage(c.kind) {
+		op.Tag = c.tag
 		switch {
-		case op.Tag < 0 && s.template.Tag < 0 || peer < 0:
+		case op.Tag < 0 && s.template.Tag < 0 || op.Peer < 0:
 		case c.kind == dag.Send:
 			op.Tag += g.tags.of(int32(rank), op.Peer)
 		default:
 			op.Tag += g.tags.of(op.Peer, int32(rank))
 		}
-	case c.rule == member:
-		_, size := g.new.memberOf(c.comm, rank)
-		op.Peer = g.memberAt(c.comm, rank, c.root(size))
 	}
 	own := [2]size{s.size, s.recv}
 	if p != nil && p.half != 0 {
@@ -627,7 +562,7 @@ func (g *target) op(i *instance, rank int) (dag.Op, error) {
 	for k, to := range []*int64{&op.Bytes, &op.RecvBytes} {
 		z := own[k]
 		if z.feature.kind == isRoot {
-			z.feature.call = &c
+			z.feature.call = c
 		}
 		v, err := g.value(&z, i.slot, rank, k)
 		if err != nil {
@@ -831,19 +766,18 @@ func (g *target) oneWay() bool {
 	return up != down
 }
 
-// generate makes the new trace.
-func (g *target) generate(ctx context.Context) (*dag.Trace, error) {
-	g.makeComms()
-	out := &dag.Trace{Meta: g.from.Meta, Comms: g.comms, Ranks: make([]*dag.Rank, g.new.ranks)}
-	out.Nodes, out.Attrs = nil, ""
-	if out.Title != "" {
-		out.Title += fmt.Sprintf(", rescaled to %d ranks", g.new.ranks)
+// makeWhole makes all ranks of the new trace, and checks it.
+func (g *target) makeWhole(ctx context.Context) (*dag.Trace, error) {
+	if err := memory.CheckOps(g.ctx, int64(len(g.instances)), int64(g.new.ranks)); err != nil {
+		return nil, err
 	}
-	err := par.Each(g.new.ranks, func(rank int) (err error) {
+	out := &dag.Trace{Meta: g.meta(), Comms: g.comms, Ranks: make([]*dag.Rank, g.new.ranks)}
+	err := par.Each(g.new.ranks, func(rank int) error {
 		if err := par.Interrupted(ctx); err != nil {
 			return err
 		}
-		out.Ranks[rank], err = g.rank(rank)
+		r, err := g.rank(rank)
+		out.Ranks[rank] = r.Keep()
 		return err
 	})
 	if err != nil {
@@ -858,13 +792,26 @@ func (g *target) generate(ctx context.Context) (*dag.Trace, error) {
 	return out, nil
 }
 
+// meta returns the metadata of the new trace.
+func (g *target) meta() dag.Meta {
+	meta := g.from.Meta
+	meta.Nodes, meta.Attrs = nil, ""
+	if meta.Title != "" {
+		meta.Title += fmt.Sprintf(", rescaled to %d ranks", g.new.ranks)
+	}
+	return meta
+}
+
+// drawsReceives reports whether receives have unexplained sizes, which are those of their messages.
+func (g *target) drawsReceives() bool {
+	return slices.ContainsFunc(g.slots, func(s slot) bool {
+		return s.call != nil && s.call.kind == dag.Recv && s.size.kind == drawn
+	})
+}
+
 // sizeReceives gives receives of unexplained size that of their message.
 func (g *target) sizeReceives(out *dag.Trace) {
-	some := false
-	for _, s := range g.slots {
-		some = some || s.call != nil && s.call.kind == dag.Recv && s.size.kind == drawn
-	}
-	if !some {
+	if !g.drawsReceives() {
 		return
 	}
 	type channel struct {
@@ -872,6 +819,12 @@ func (g *target) sizeReceives(out *dag.Trace) {
 		tag            int64
 	}
 	sent := map[channel][]int64{}
+	last := -1
+	own := func(r *dag.Rank, rank int) { // ranks share columns
+		if rank != last {
+			r.Bytes, last = slices.Clone(r.Bytes), rank
+		}
+	}
 	for rank, r := range out.Ranks {
 		for i, kind := range r.Kind {
 			if kind == dag.Send {
@@ -887,6 +840,7 @@ func (g *target) sizeReceives(out *dag.Trace) {
 			}
 			ch := channel{r.Peer.At(i), int32(rank), r.Comm.At(i), r.Tag.At(i)}
 			if len(sent[ch]) > 0 {
+				own(r, rank)
 				r.Bytes.Set(i, max(sent[ch][0], r.Bytes.At(i)))
 				sent[ch] = sent[ch][1:]
 			}

@@ -53,12 +53,22 @@ type Options struct {
 }
 
 // Rescale returns the trace that the program of t would have on another number of ranks, and what it inferred. The new
-// trace has no measured times, nodes and attributes. Rescale does not change t.
+// trace has no measured times, nodes and attributes. Its ranks share columns. Rescale does not change t.
 //
 // It returns a [*Refusal] if the ranks of t, or the new number, do not follow the rules that it knows; other errors are
 // about invalid traces and memory. It ends early, with an error that wraps the context's cause, when ctx ends; nil
 // never ends.
 func Rescale(ctx context.Context, t *dag.Trace, o Options) (*dag.Trace, *Report, error) {
+	s, r, err := Source(ctx, t, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := dag.ReadAll(s)
+	return out, r, err
+}
+
+// Source is [Rescale] for traces that need not fit in memory: it makes large ones batch by batch.
+func Source(ctx context.Context, t *dag.Trace, o Options) (dag.Source, *Report, error) {
 	if o.Ranks < 2 || o.Ranks > maxRanks {
 		return nil, nil, fmt.Errorf("%d ranks, expected 2..%d", o.Ranks, maxRanks)
 	}
@@ -70,7 +80,7 @@ func Rescale(ctx context.Context, t *dag.Trace, o Options) (*dag.Trace, *Report,
 }
 
 // extrapolate makes the new trace and the report.
-func (m *model) extrapolate(ctx context.Context, o Options) (*dag.Trace, *Report, error) {
+func (m *model) extrapolate(ctx context.Context, o Options) (dag.Source, *Report, error) {
 	if o.FixedRounds && o.GrowingRounds {
 		return nil, nil, fmt.Errorf("rounds both fixed and growing, expected one of them")
 	}
@@ -87,7 +97,7 @@ func (m *model) extrapolate(ctx context.Context, o Options) (*dag.Trace, *Report
 	if err := g.checkCounts(); err != nil {
 		return nil, nil, err
 	}
-	classes, err := g.assignDonors()
+	classes, err := g.assignDonors(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

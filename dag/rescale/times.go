@@ -2,6 +2,7 @@ package rescale
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -181,7 +182,7 @@ func (g *target) donorWeights() weights {
 }
 
 // learnTimes compares the calcs with those at the same site of other traces, and sets the trends that give them.
-func (m *model) learnTimes(others []*model, o *Options) error {
+func (m *model) learnTimes(ctx context.Context, others []*model, o *Options) error {
 	l := timeLearner{model: m, found: &times{compute: map[int32][]trend{}, inCalls: map[int32]trend{}}}
 	for _, other := range others {
 		try := *o
@@ -190,7 +191,7 @@ func (m *model) learnTimes(others []*model, o *Options) error {
 		if err != nil {
 			return err
 		}
-		if _, err := g.assignDonors(); err != nil {
+		if _, err := g.assignDonors(ctx); err != nil {
 			return err
 		}
 		l.others = append(l.others, comparison{model: other, sites: other.sites(), ones: other.ones(),

@@ -73,12 +73,19 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 						return err
 					}
 				}
-				if c.edit, err = planning.Edit(p); err != nil {
+				edit, err := planning.Edit(p)
+				if err != nil {
 					return err
+				}
+				if edit != nil {
+					c.edit = func(t *dag.Trace, name string) (dag.Source, error) {
+						t, err := edit(t, name)
+						return dag.FromTrace(t), err
+					}
 				}
 				if rescales {
 					rescale.options.Seed, _ = cmd.Flags().GetInt64("seed")
-					c.seed, c.edit = &rescale.options.Seed, rescale.edit(p, c.edit)
+					c.seed, c.edit = &rescale.options.Seed, rescale.edit(p, edit)
 				}
 			}
 			output, err := p.OutputFormat(write, namedOutput(write.Output))
@@ -180,7 +187,7 @@ type conversion struct {
 	read    cli.ReadFlags
 	lower   cli.Pass
 	lowers  bool                                                // lower changes the trace
-	edit    func(t *dag.Trace, name string) (*dag.Trace, error) // edits of a single trace, or nil
+	edit    func(t *dag.Trace, name string) (dag.Source, error) // edits of a single trace, or nil
 	seed    *int64                                              // of edit, if it draws
 	retitle bool
 	title   string
@@ -229,15 +236,17 @@ func (c *conversion) convert(files []string, to *cli.Target, progress *cli.Progr
 	if err != nil {
 		return err
 	}
-	if c.edit != nil {
-		if t, err = c.edit(t, in.Name); err != nil {
-			return err
+	if c.edit != nil || c.lowers { // the result may exceed the memory
+		s := dag.FromTrace(t)
+		if c.edit != nil {
+			if s, err = c.edit(t, in.Name); err != nil {
+				return err
+			}
 		}
-	}
-	if c.lowers { // the result may exceed the memory
-		s, err := c.lower(dag.FromTrace(t), in.Name)
-		if err != nil {
-			return format.InFile(in.Name, err)
+		if c.lowers {
+			if s, err = c.lower(s, in.Name); err != nil {
+				return format.InFile(in.Name, err)
+			}
 		}
 		return c.writeBatches(s, in, to, in.Close) // the output may replace the input
 	}

@@ -71,8 +71,8 @@ func (r *rescaling) open(p *cli.Program, read cli.ReadFlags) (inputs []dag.Input
 
 // edit returns an edit that follows another one, which may be nil. Calls of it may be concurrent.
 func (r *rescaling) edit(p *cli.Program, first func(*dag.Trace, string) (*dag.Trace, error)) func(t *dag.Trace,
-	name string) (*dag.Trace, error) {
-	return func(t *dag.Trace, name string) (_ *dag.Trace, err error) {
+	name string) (dag.Source, error) {
+	return func(t *dag.Trace, name string) (_ dag.Source, err error) {
 		if first != nil {
 			if t, err = first(t, name); err != nil {
 				return nil, err
@@ -92,7 +92,7 @@ func (r *rescaling) edit(p *cli.Program, first func(*dag.Trace, string) (*dag.Tr
 	}
 }
 
-func (r *rescaling) rescale(p *cli.Program, t *dag.Trace) (*dag.Trace, *rescale.Report, error) {
+func (r *rescaling) rescale(p *cli.Program, t *dag.Trace) (dag.Source, *rescale.Report, error) {
 	o := r.options
 	if len(r.traces) > 0 {
 		decided, err := rescale.Decide(p.Context(), t, r.traces, o, r.flags.Given("scaling"))
@@ -101,7 +101,7 @@ func (r *rescaling) rescale(p *cli.Program, t *dag.Trace) (*dag.Trace, *rescale.
 		}
 		o = decided.Options
 	}
-	return rescale.Rescale(p.Context(), t, o)
+	return rescale.Source(p.Context(), t, o)
 }
 
 // write writes the report, if it was asked for.
