@@ -54,8 +54,8 @@ func identify(ctx context.Context, rows []fit.Measurement, threads int, time rep
 			incasts = append(incasts, m)
 		}
 	}
-	p := predictor{threads: threads, trials: newTrials(time), now: map[int]past{}, known: map[member]string{},
-		incasts: incasts}
+	p := newPredictor(time, threads)
+	p.incasts = incasts
 	if err := found.findTable(ctx, groups, p); err != nil {
 		return nil, err
 	}

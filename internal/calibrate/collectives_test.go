@@ -70,12 +70,12 @@ func TestIdentify(t *testing.T) {
 	for _, tr := range truth {
 		for _, size := range tr.sizes {
 			g := group{kind: tr.kind, ranks: 16}
-			p := &predictor{trials: newTrials(time)}
-			longest, _, err := p.predict(ctx, &g, size, fresh, tr.algorithm, allLight)
+			p := newPredictor(time, 1)
+			o, err := p.predict(ctx, &g, size, fresh, tr.algorithm, allLight)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows = append(rows, fit.Measurement{Test: tr.kind.String(), Bytes: size, Ranks: 16, Seconds: longest})
+			rows = append(rows, fit.Measurement{Test: tr.kind.String(), Bytes: size, Ranks: 16, Seconds: o.longest})
 		}
 	}
 	rows = append(rows, fit.Measurement{Test: "allreduce", Bytes: 8, Seconds: 1}, fit.Measurement{Test: fit.PingPong,

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,9 +29,6 @@ const (
 	ruledOutLeast = 0.25
 )
 
-// clearly is the difference of mean errors from which one algorithm, or table, explains a trace better than another.
-const clearly = 0.01
-
 // call is a collective of a recording.
 type call struct {
 	trace   *dag.Trace
@@ -50,12 +48,13 @@ type calls struct {
 	first      []call // of each trace: it may set the communicator up
 	calls      []call
 	algorithms []string
-	errors     []float64 // by algorithm
+	errors     []float64 // by algorithm; no number: not predicted
+	works      []int64   // by algorithm, of those that are too heavy; else 0
 }
 
 // identifyRecorded finds the algorithms of the collectives of a recording: it simulates calls whose members enter them
-// at the recorded times with every algorithm, and compares the ends of all members. A collective has one algorithm for
-// all sizes and ranks, or that of the table that explains most.
+// at the recorded times with every algorithm, and compares the ends of all members. The nearest table and exceptions
+// follow as for tables, see [identified.explain].
 //
 // Without collectives, the table usual decides, unless it is empty.
 func identifyRecorded(ctx context.Context, traces []*dag.Trace, f *fit.File, threads int, time replayer, usual string) (
@@ -66,7 +65,16 @@ func identifyRecorded(ctx context.Context, traces []*dag.Trace, f *fit.File, thr
 	}); err != nil {
 		return nil, err
 	}
-	groups = slices.DeleteFunc(groups, func(g *calls) bool { return len(g.errors) == 0 })
+	heavy := budget(allHeavy)
+	for _, g := range groups {
+		if err := g.predictHeavy(ctx, time, &heavy); err != nil {
+			return nil, err
+		}
+	}
+	groups = slices.DeleteFunc(groups, func(g *calls) bool {
+		b := smallest(g.errors, -1)
+		return b < 0 || math.IsInf(g.errors[b], 0)
+	})
 	found := new(identified)
 	if len(groups) == 0 {
 		if found.expression = usual; usual != "" {
@@ -75,17 +83,17 @@ func identifyRecorded(ctx context.Context, traces []*dag.Trace, f *fit.File, thr
 		}
 		return found, nil
 	}
-	base := bestTable(groups, topology.IsPlatform(f.Topology))
+	among := tables()
+	if topology.IsPlatform(f.Topology) {
+		among = front(front(among, smpiTables), usual)
+	}
+	kinds := measurements(groups)
+	base := nearest(kinds, among)
 	entries := []string{base.name}
-	for i := 0; i < len(groups); {
-		end := i + 1
-		for end < len(groups) && groups[end].kind == groups[i].kind {
-			end++
+	for _, m := range kinds {
+		if rules := m.exceptions(base); len(rules) > 0 {
+			entries = append(entries, m.kind.String()+"="+strings.Join(rules, ","))
 		}
-		if rule := base.exception(groups[i:end]); rule != "" {
-			entries = append(entries, rule)
-		}
-		i = end
 	}
 	if base.name == collective.Tables()[0] {
 		entries = entries[1:] // the default needs no name
@@ -220,58 +228,92 @@ func (c *call) measure() (u use, ok bool) {
 	return u, ok && c.took > 0
 }
 
-// predict computes the errors of all algorithms, and those of tables with their parameters: the mean over the members
-// of the difference of ends, relative to the time of the call.
+// predict computes the errors of all light algorithms, and those of tables with their parameters: the mean over the
+// members of the difference of ends, relative to the time of the call.
 func (g *calls) predict(ctx context.Context, time replayer) error {
-	own := group{kind: g.kind, ranks: g.ranks}
-	g.algorithms = collective.AlgorithmNames(g.kind)
-	for _, name := range collective.Tables() {
-		c, err := collective.ParseChoice(name)
-		if err != nil {
-			return err
-		}
-		if a := c.Selected(g.kind, own.largest(g.bytes), g.ranks); !slices.Contains(g.algorithms, a) {
-			g.algorithms = append(g.algorithms, a)
-		}
-	}
+	own := group{kind: g.kind, ranks: g.ranks, rows: []fit.Measurement{{Bytes: g.bytes}}}
+	g.algorithms = own.candidates()
+	g.works = make([]int64, len(g.algorithms))
 	errs := make([][]float64, len(g.algorithms))
 	out := make([]bool, len(g.algorithms))
 	for i := range g.calls {
 		best := math.Inf(1)
+		all := g.calls[i].trials(time)
 		for a, name := range g.algorithms {
-			if out[a] {
+			if out[a] || g.works[a] > 0 {
 				continue
 			}
-			e, err := g.calls[i].error(ctx, g.kind, name, time)
-			if err != nil {
-				if ctx.Err() != nil {
-					return err
-				}
+			e, err := g.calls[i].error(ctx, g.kind, name, all, allLight)
+			var of heavy
+			switch {
+			case errors.As(err, &of):
+				g.works[a] = of.work
+				continue
+			case ctx.Err() != nil:
+				return err
+			case err != nil:
 				e = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
 			}
 			errs[a] = append(errs[a], e)
 			best = min(best, e)
 		}
-		for a := range errs {
-			out[a] = out[a] || errs[a][len(errs[a])-1] > max(ruledOutShare*best, ruledOutLeast)
+		for a, e := range errs {
+			out[a] = out[a] || len(e) > 0 && e[len(e)-1] > max(ruledOutShare*best, ruledOutLeast)
 		}
 	}
 	for a, e := range errs {
 		slices.Sort(e)
-		if median := e[len(e)/2]; !out[a] {
-			g.errors = append(g.errors, median)
-		} else {
-			g.errors = append(g.errors, max(median, ruledOutLeast))
+		switch {
+		case len(e) == 0:
+			g.errors = append(g.errors, math.NaN())
+		case out[a]:
+			g.errors = append(g.errors, max(e[len(e)/2], ruledOutLeast))
+		default:
+			g.errors = append(g.errors, e[len(e)/2])
 		}
-	}
-	if best := slices.Min(g.errors); math.IsInf(best, 0) {
-		g.errors = nil
 	}
 	return nil
 }
 
+// predictHeavy computes the errors of heavy algorithms of the first call if that matters, within a budget.
+func (g *calls) predictHeavy(ctx context.Context, time replayer, left *budget) error {
+	least := math.Inf(1)
+	if b := smallest(g.errors, -1); b >= 0 {
+		least = g.errors[b]
+	}
+	all := g.calls[0].trials(time)
+	own := group{kind: g.kind, ranks: g.ranks}
+	for a, name := range g.algorithms {
+		if g.works[a] == 0 || !worthwhile(least, inTable(&own, g.bytes, name)) || !left.allow(g.works[a]) {
+			continue
+		}
+		e, err := g.calls[0].error(ctx, g.kind, name, all, math.MaxInt64)
+		if ctx.Err() != nil {
+			return err
+		}
+		if g.errors[a] = e; err != nil {
+			g.errors[a] = math.Inf(1)
+		}
+	}
+	return nil
+}
+
+// trials returns replays of the call with algorithms. What counts of them is the mean over the members of the
+// difference of ends, relative to the time of the call.
+func (c *call) trials(time replayer) *trials[float64] {
+	return newTrials(time, func(at [][]float64, _ []float64) float64 {
+		sum := 0.0
+		for _, p := range c.ops {
+			_, end := c.trace.Ranks[p.rank].Measured(p.op)
+			sum += math.Abs(at[p.rank][0] - seconds(end-c.entered))
+		}
+		return sum / float64(len(c.ops)) / seconds(c.took)
+	})
+}
+
 // error returns the error of an algorithm.
-func (c *call) error(ctx context.Context, kind dag.Subkind, algorithm string, time replayer) (float64, error) {
+func (c *call) error(ctx context.Context, kind dag.Subkind, algorithm string, all *trials[float64], limit int64) (
+	float64, error) {
 	t := c.trace
 	choice, err := collective.ParseChoice(kind.String() + "=" + algorithm)
 	if err != nil {
@@ -290,22 +332,45 @@ func (c *call) error(ctx context.Context, kind dag.Subkind, algorithm string, ti
 			Comm: comm, Attrs: op.Attrs})
 	}
 	s.mark()
-	at, _, err := s.run(ctx, choice, time)
-	if err != nil {
-		return 0, err
+	return all.run(ctx, s, choice, limit)
+}
+
+// measurements returns the calls by collective and number of ranks, as those of tables.
+func measurements(all []*calls) (kinds []*measured) {
+	var groups []*group
+	for _, c := range all {
+		g := &group{kind: c.kind, ranks: c.ranks}
+		if n := len(groups); n > 0 && groups[n-1].kind == c.kind && groups[n-1].ranks == c.ranks {
+			g = groups[n-1]
+		} else {
+			groups = append(groups, g)
+		}
+		g.rows = append(g.rows, fit.Measurement{Bytes: c.bytes, Ranks: c.ranks})
+		for _, name := range c.algorithms {
+			if !slices.Contains(g.algorithms, name) {
+				g.algorithms = append(g.algorithms, name)
+			}
+		}
 	}
-	sum := 0.0
-	for _, p := range c.ops {
-		_, end := t.Ranks[p.rank].Measured(p.op)
-		sum += math.Abs(at[p.rank][0] - seconds(end-c.entered))
+	i := 0
+	for _, g := range groups {
+		for range g.rows {
+			row := make([]float64, len(g.algorithms))
+			for a, name := range g.algorithms {
+				row[a] = all[i].of(name)
+			}
+			g.errors, g.best = append(g.errors, row), append(g.best, smallest(row, -1))
+			i++
+		}
+		kinds = add(kinds, g)
 	}
-	return sum / float64(len(c.ops)) / seconds(c.took), nil
+	return kinds
 }
 
 // of returns the error of an algorithm, up to 1.
 func (g *calls) of(algorithm string) float64 {
-	if a := slices.Index(g.algorithms, algorithm); a >= 0 {
-		return min(g.errors[a], 1)
+	if a := slices.Index(g.algorithms, algorithm); a >= 0 && g.errors[a] < 1 {
+		return g.errors[a]
 	}
 	return 1
 }
@@ -314,55 +379,6 @@ func (g *calls) of(algorithm string) float64 {
 func (g *calls) selected(c *collective.Choice) string {
 	own := group{kind: g.kind, ranks: g.ranks}
 	return c.Selected(g.kind, own.largest(g.bytes), g.ranks)
-}
-
-// bestTable returns the table of algorithms with the smallest mean error, the first of those that are not clearly
-// worse. On a platform of SimGrid, those of SMPI come first.
-func bestTable(groups []*calls, platform bool) (best table) {
-	names := collective.Tables()
-	if platform {
-		slices.SortStableFunc(names, func(a, b string) int {
-			return cmp.Compare(strings.Index(b, "smpi-"), strings.Index(a, "smpi-"))
-		})
-	}
-	least := math.Inf(1)
-	for _, name := range names {
-		c, err := collective.ParseChoice(name)
-		if err != nil {
-			panic(err) // names are those of the tables
-		}
-		t := table{name: name, choice: c}
-		if e := t.error(groups); e < least-clearly {
-			best, least = t, e
-		}
-	}
-	return best
-}
-
-// error returns the mean error of the table.
-func (t *table) error(groups []*calls) (mean float64) {
-	for _, g := range groups {
-		mean += g.of(g.selected(&t.choice)) / float64(len(groups))
-	}
-	return mean
-}
-
-// exception returns the rule of a collective that one algorithm explains clearly better than the table, or "".
-func (t *table) exception(groups []*calls) string {
-	least, best := t.error(groups)-clearly, ""
-	for _, a := range groups[0].algorithms {
-		mean := 0.0
-		for _, g := range groups {
-			mean += g.of(a) / float64(len(groups))
-		}
-		if mean < least {
-			least, best = mean, a
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return groups[0].kind.String() + "=" + best
 }
 
 // choice returns the algorithm that a choice selects, and the best other one.

@@ -98,6 +98,9 @@ func TestPacket(t *testing.T) {
 		}
 	})
 	t.Run("noise", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("computes long on one thread")
+		}
 		inside, all := 0, 0
 		exact := pingPongTable(t, "packet", machine("4096", "64"), []int{1, 31}, 400e-9, silence)
 		for seed := range uint64(20) {

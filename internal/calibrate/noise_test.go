@@ -20,6 +20,9 @@ func TestNoise(t *testing.T) {
 	if folder == "" {
 		t.Skip("set TRACEDAG_VECTORS to the folder of third-party sample files")
 	}
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	folder = filepath.Join(folder, "smpi")
 	for _, machine := range []struct{ platform, ranks string }{{"star1g", "16"}, {"fattree100g", "16"},
 		{"dragonfly25g", "32"}} {

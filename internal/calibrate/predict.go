@@ -20,7 +20,8 @@ import (
 // and predicts each for several pasts.
 type predictor struct {
 	threads   int
-	trials    *trials
+	trials    *trials[outcome]
+	heavy     *budget
 	table     table                // of the algorithms of all collectives
 	explained map[dag.Subkind]bool // collectives whose algorithms are those of the table
 	known     map[member]string    // algorithms that replace those of the table
@@ -28,6 +29,21 @@ type predictor struct {
 	incasts   []fit.Measurement    // that tables have before collectives
 	used      int                  // past that explained the last measurement
 }
+
+// newPredictor returns a predictor by the default table.
+func newPredictor(time replayer, threads int) predictor {
+	heavy := budget(allHeavy)
+	return predictor{threads: threads, trials: newTrials(time, outcomeOf), heavy: &heavy, now: map[int]past{},
+		known: map[member]string{}}
+}
+
+// outcome is the longest time of a rank in a collective, and how far each rank is ahead of the first one behind it.
+type outcome struct {
+	longest float64
+	after   past
+}
+
+func outcomeOf(at [][]float64, end []float64) outcome { return outcome{longestOf(at), ahead(end)} }
 
 // member is a collective on a number of ranks.
 type member struct {
@@ -205,15 +221,14 @@ func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algori
 const heavyOff = 0.3
 
 // try predicts a measurement in a past with algorithms but those to skip, whose errors are no numbers. It tries heavy
-// ones last, if at all and within the budget: those of tables unless a light one explains the time, others only if no
-// light one is near.
+// ones last, if at all, within the budget.
 func (p *predictor) try(ctx context.Context, g *group, m fit.Measurement, which int, algorithms []string,
 	skip []bool, heavies bool) (errs []float64, after []past, err error) {
 	errs, after = make([]float64, len(algorithms)), make([]past, len(algorithms))
 	works := make([]int64, len(algorithms)) // of heavy ones
 	predict := func(a int, limit int64) error {
-		seconds, end, err := p.predict(ctx, g, m.Bytes, which, algorithms[a], limit)
-		errs[a], after[a], works[a] = seconds/m.Seconds-1, end, 0
+		o, err := p.predict(ctx, g, m.Bytes, which, algorithms[a], limit)
+		errs[a], after[a], works[a] = o.longest/m.Seconds-1, o.after, 0
 		var of heavy
 		if errors.As(err, &of) {
 			errs[a], works[a] = math.NaN(), of.work
@@ -237,8 +252,7 @@ func (p *predictor) try(ctx context.Context, g *group, m fit.Measurement, which 
 	var some []int
 	for a, w := range works {
 		name := algorithms[a]
-		wanted := least > unknown || least > certain && p.inTable(g, m, name)
-		if w > 0 && wanted && g.far[name] < 2 && p.trials.allow(w) {
+		if w > 0 && worthwhile(least, inTable(g, m.Bytes, name)) && g.far[name] < 2 && p.heavy.allow(w) {
 			some = append(some, a)
 		}
 	}
@@ -251,10 +265,10 @@ func (p *predictor) try(ctx context.Context, g *group, m fit.Measurement, which 
 	return errs, after, err
 }
 
-// inTable reports whether a table has an algorithm for a measurement; "" is that of the table.
-func (p *predictor) inTable(g *group, m fit.Measurement, algorithm string) bool {
+// inTable reports whether a table has an algorithm for a size; "" is that of the table.
+func inTable(g *group, bytes int64, algorithm string) bool {
 	return algorithm == "" || slices.ContainsFunc(tables(), func(t table) bool {
-		return t.choice.Selected(g.kind, g.largest(m.Bytes), g.ranks) == algorithm
+		return t.choice.Selected(g.kind, g.largest(bytes), g.ranks) == algorithm
 	})
 }
 
@@ -289,14 +303,13 @@ func (p *predictor) choice(g *group, bytes int64, algorithm string) (collective.
 	return collective.ParseChoice(text)
 }
 
-// predict returns the longest time of a rank in a collective after a past and a barrier, and how far each rank is ahead
-// of the first one behind it and, in the past reduced, an allreduce of the time. The error of one that takes more work
-// than the limit is [heavy].
+// predict returns the outcome of a collective after a past and a barrier. Its end is behind an allreduce of the time in
+// the past reduced. The error of one that takes more work than the limit is [heavy].
 func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which int, algorithm string, limit int64) (
-	longest float64, after past, err error) {
+	outcome, error) {
 	choice, err := p.choice(g, bytes, algorithm)
 	if err != nil {
-		return 0, nil, err
+		return outcome{}, err
 	}
 	s := newScene(g.ranks)
 	if which != fresh {
@@ -311,9 +324,5 @@ func (p *predictor) predict(ctx context.Context, g *group, bytes int64, which in
 	if which == reduced {
 		s.collective(dag.Allreduce, 8)
 	}
-	trace, marks, err := s.lower(ctx, choice)
-	if err != nil {
-		return 0, nil, err
-	}
-	return p.trials.run(ctx, trace, marks, limit)
+	return p.trials.run(ctx, s, choice, limit)
 }

@@ -156,27 +156,31 @@ func (t table) rule(g *group, row int) string {
 	return t.choice.Selected(g.kind, g.largest(g.rows[row].Bytes), g.ranks)
 }
 
-// nearest returns the table of SMPI whose algorithms, with single ones for some collectives, are nearest to the
-// measured times; the usual one, which must be a table, if no other is nearer.
-func nearest(kinds []*measured, usual string) (found table) {
-	least := math.Inf(1)
-	for _, t := range tables() {
-		if !strings.HasPrefix(t.name, smpiTables) {
-			continue
-		}
-		sum := 0.0
-		for _, m := range kinds {
-			_, single := m.single()
-			sum += min(m.judge(t.rule).mean, single.mean+ruleMean, 1)
-		}
-		if t.name == usual {
-			sum -= ruleMean
-		}
-		if sum < least {
-			found, least = t, sum
+// nearest returns the table whose algorithms, with single ones for some collectives, are nearest to the measured times:
+// the first of those that are not clearly worse than another one.
+func nearest(kinds []*measured, among []table) table {
+	sums := make([]float64, len(among))
+	for _, m := range kinds {
+		_, single := m.single()
+		for i, t := range among {
+			sums[i] += min(m.judge(t.rule).mean, single.mean+ruleMean, 1)
 		}
 	}
-	return found
+	least := slices.Min(sums)
+	return among[slices.IndexFunc(sums, func(s float64) bool { return s <= least+ruleMean })]
+}
+
+// front returns tables, those whose names begin with a prefix first.
+func front(all []table, prefix string) (sorted []table) {
+	var others []table
+	for _, t := range all {
+		if strings.HasPrefix(t.name, prefix) {
+			sorted = append(sorted, t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	return append(sorted, others...)
 }
 
 // explain sets the expression: the table that explains most collectives, if there is one, or else the nearest table of
@@ -186,7 +190,8 @@ func (f *identified) explain(kinds []*measured, usual string) {
 	noName := tables()[0].name // the default
 	base, known := f.table, f.explained != nil
 	if usual != "" && len(kinds) > 0 && (!known || base.name == noName) {
-		base, known = nearest(kinds, usual), false
+		smpi := slices.DeleteFunc(tables(), func(t table) bool { return !strings.HasPrefix(t.name, smpiTables) })
+		base, known = nearest(kinds, front(smpi, usual)), false
 		f.remarks = append(f.remarks, fmt.Sprintf("no table of algorithms but the default explains the collectives; "+
 			"the protocol of SMPI explains the messages: the table %s, which is the nearest one, decides for "+
 			"collectives that the tables lack", base.name))
@@ -232,7 +237,7 @@ func (m *measured) exceptions(t table) []string {
 	if of.explains() {
 		return nil
 	}
-	if name, q := m.single(); q.mean < of.mean {
+	if name, q := m.single(); q.mean < of.mean-ruleMean {
 		return []string{name}
 	}
 	if of.mean <= unknown && of.worst <= farOff {

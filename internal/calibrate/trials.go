@@ -9,23 +9,23 @@ import (
 	"sync"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/lower/collective"
 )
 
 // trials keeps what replays found: many algorithms and pasts of a measurement have the same messages. Calls of its
 // methods may be concurrent.
-type trials struct {
-	time   replayer
-	mutex  sync.Mutex
-	done   map[[sha256.Size]byte]*trial
-	budget int64 // of the work of heavy traces that is left
+type trials[T any] struct {
+	time  replayer
+	of    func(at [][]float64, end []float64) T // what counts of the times of ranks, see [replayer]
+	mutex sync.Mutex
+	done  map[[sha256.Size]byte]*trial[T]
 }
 
 // trial is a replay of a trace.
-type trial struct {
-	once    sync.Once
-	longest float64 // time of a rank between its first two marks
-	after   past    // behind it
-	err     error
+type trial[T any] struct {
+	once  sync.Once
+	found T
+	err   error
 }
 
 // Limits of the work of traces, see [work]. An all-to-all of 63 ranks at once is a light trace, which is always
@@ -44,34 +44,46 @@ func (h heavy) Error() string {
 	return fmt.Sprintf("expected a trace of less than %d units of work", h.work)
 }
 
-func newTrials(time replayer) *trials {
-	return &trials{time: time, done: map[[sha256.Size]byte]*trial{}, budget: allHeavy}
+func newTrials[T any](time replayer, of func(at [][]float64, end []float64) T) *trials[T] {
+	return &trials[T]{time: time, of: of, done: map[[sha256.Size]byte]*trial[T]{}}
 }
 
-// allow takes the work of a heavy trace from the budget if there is enough left.
-func (t *trials) allow(work int64) bool {
-	if work > t.budget {
+// budget is the work of heavy traces that is left.
+type budget int64
+
+// allow takes the work of a trace from the budget if there is enough left.
+func (b *budget) allow(work int64) bool {
+	if work > int64(*b) {
 		return false
 	}
-	t.budget -= work
+	*b -= budget(work)
 	return true
 }
 
-// run returns the longest time of a rank between its first two marks, and how far each rank is ahead of the first one
-// at the end. The error of a trace of more work than the limit, which was not replayed before, is [heavy].
-func (t *trials) run(ctx context.Context, trace *dag.Trace, marks [][]int, limit int64) (longest float64, after past,
-	err error) {
+// worthwhile reports whether a heavy algorithm is to be tried, if the best other one has an error: one that a table has
+// unless another one explains the time, others only if none is near.
+func worthwhile(least float64, inTable bool) bool {
+	return least > unknown || least > certain && inTable
+}
+
+// run returns what counts of the times of a scene with a choice of algorithms. The error of one that takes more work
+// than the limit, and was not replayed before, is [heavy].
+func (t *trials[T]) run(ctx context.Context, s *scene, choice collective.Choice, limit int64) (found T, err error) {
+	trace, marks, err := s.lower(ctx, choice)
+	if err != nil {
+		return found, err
+	}
 	key := digest(trace, marks)
 	t.mutex.Lock()
 	known := t.done[key]
 	t.mutex.Unlock()
 	if known == nil {
 		if w := work(trace); w > limit {
-			return 0, nil, heavy{w}
+			return found, heavy{w}
 		}
 		t.mutex.Lock()
 		if known = t.done[key]; known == nil {
-			known = new(trial)
+			known = new(trial[T])
 			t.done[key] = known
 		}
 		t.mutex.Unlock()
@@ -79,10 +91,10 @@ func (t *trials) run(ctx context.Context, trace *dag.Trace, marks [][]int, limit
 	known.once.Do(func() {
 		at, end, err := t.time(ctx, trace, marks)
 		if known.err = err; err == nil {
-			known.longest, known.after = longestOf(at), ahead(end)
+			known.found = t.of(at, end)
 		}
 	})
-	return known.longest, known.after, known.err
+	return known.found, known.err
 }
 
 // work estimates what the replay of a trace takes, in units of a message that starts while another one is under way:

@@ -17,7 +17,7 @@ func TestTrials(t *testing.T) {
 	all := newTrials(func(ctx context.Context, t *dag.Trace, marks [][]int) ([][]float64, []float64, error) {
 		replays++
 		return time(ctx, t, marks)
-	})
+	}, outcomeOf)
 	run := func(algorithm string, bytes, limit int64) (float64, error) {
 		choice, err := collective.ParseChoice("alltoall=" + algorithm)
 		if err != nil {
@@ -27,12 +27,8 @@ func TestTrials(t *testing.T) {
 		s.mark()
 		s.collective(dag.Alltoall, 8*bytes)
 		s.mark()
-		trace, marks, err := s.lower(ctx, choice)
-		if err != nil {
-			t.Fatal(err)
-		}
-		longest, _, err := all.run(ctx, trace, marks, limit)
-		return longest, err
+		o, err := all.run(ctx, s, choice, limit)
+		return o.longest, err
 	}
 	const all8 = 8 * 7 * 8 * 7 // all messages at once
 	var h heavy
