@@ -47,18 +47,18 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 		}
 		return predictions(ctx, rows, o.Threads, time)
 	}
-	receives := false // whether times in receives explain what seems to be an envelope
-	if e.Value != flow.DefaultEnvelope {
-		usual := fo
-		usual.Draws, usual.Envelope = 1, flow.DefaultEnvelope
-		if receives, err = explains(ctx, tables, usual, rows, o.Threads, &e); err != nil {
+	var f *fit.File
+	if e.Value != flow.DefaultEnvelope { // or times in receives explain what seems to be an envelope
+		fo.Envelope = flow.DefaultEnvelope
+		if f, err = explains(ctx, tables, fo, rows, o.Threads, &e); err != nil {
 			return nil, nil, err
 		}
 	}
-	fo.Envelope = int64(e.Value)
-	f, err := fit.Flow(tables, fo)
-	if err != nil {
-		return nil, nil, err
+	receives := f != nil
+	if fo.Envelope = int64(e.Value); !receives {
+		if f, err = fit.Flow(tables, fo); err != nil {
+			return nil, nil, err
+		}
 	}
 	f.Parameters["envelope"] = e
 	if !found {
@@ -66,8 +66,8 @@ func estimateFlow(ctx context.Context, tables []*fit.Table, o Options) (*fit.Fil
 			"assumed", fo.Envelope)
 	}
 	if receives {
-		f.Remark("envelope is not determined: or explains the windows of small messages (window16) with %d bytes, which "+
-			"are assumed", fo.Envelope)
+		f.Remark("envelope is not determined: or explains the windows of small messages (window16) with %d bytes, "+
+			"which are assumed", fo.Envelope)
 	}
 	f.Parameters["cross_traffic"] = cross
 	if !decided {

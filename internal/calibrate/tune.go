@@ -142,27 +142,30 @@ func smallWindows(rows []fit.Measurement) []fit.Measurement {
 	})
 }
 
-// explains reports whether an estimate with the usual envelope, in which windows determine times in receives, explains
-// the windows of small messages as well as an estimated envelope without these times, which then is the usual one.
+// explains returns an estimate with the usual envelope, in which windows determine times in receives, if it explains
+// the windows of small messages as well as an estimated envelope without these times, which then is the usual one; else
+// nil.
 func explains(ctx context.Context, tables []*fit.Table, usual fit.FlowOptions, rows []fit.Measurement, threads int,
-	envelope *fit.Parameter) (bool, error) {
+	envelope *fit.Parameter) (*fit.File, error) {
 	plain := usual
-	plain.Simulate, plain.Envelope = nil, int64(envelope.Value)
+	plain.Simulate, plain.Envelope, plain.Draws = nil, int64(envelope.Value), 1
+	var files [2]*fit.File
 	var errs [2]float64
 	for i, with := range []fit.FlowOptions{usual, plain} {
-		f, err := fit.Flow(tables, with)
-		if err != nil {
-			return false, err
+		var err error
+		if files[i], err = fit.Flow(tables, with); err != nil {
+			return nil, err
 		}
-		t := tuner{ctx, threads, f}
-		if errs[i], err = t.error(smallWindows(rows), "envelope", f.Parameters["envelope"]); err != nil {
-			return false, err
+		t := tuner{ctx, threads, files[i]}
+		errs[i], err = t.error(smallWindows(rows), "envelope", files[i].Parameters["envelope"])
+		if err != nil {
+			return nil, err
 		}
 	}
 	if errs[0] > errs[1]*doubtful+5e-4 {
-		return false, nil
+		return nil, nil
 	}
 	envelope.Value = float64(usual.Envelope)
 	envelope.Low, envelope.High = min(envelope.Low, envelope.Value), max(envelope.High, envelope.Value)
-	return true, nil
+	return files[0], nil
 }

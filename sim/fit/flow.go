@@ -538,8 +538,8 @@ func (e *flowEstimate) findFactors() {
 
 // explained notes the mean errors of the ping-pongs with the known table of factors and with fitted ones.
 func (e *flowEstimate) explained(known, fitted float64) {
-	e.known = fmt.Sprintf("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error of "+
-		"%.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*known, 100*fitted)
+	e.known = fmt.Sprintf("the factors are those of --flow-model %s, which explain the ping-pongs with a mean error "+
+		"of %.2g %%; fitted ones leave %.2g %%", e.chosen.Model, 100*known, 100*fitted)
 }
 
 // with returns the estimate with known factors, which may determine overheads that calls do not.

@@ -333,9 +333,9 @@ func (j *joint) solve(s shape) *jointEstimate {
 	return result
 }
 
-// evaluate sets the cost and the criterion of an estimate, and Huber's weights of the rows. It returns their mean errors
-// by kind, and the largest one of those with several messages at once, relative to a ping-pong if that is longer: the
-// last steps of the benchmark before them move the times of exchanges that do not wait for a message.
+// evaluate sets the cost and the criterion of an estimate, and Huber's weights of the rows. It returns their mean
+// errors by kind, and the largest one of those with several messages at once, relative to a ping-pong if that is
+// longer: the last steps of the benchmark before them move the times of exchanges that do not wait for a message.
 func (j *joint) evaluate(s *jointEstimate, weights []float64) (mean [rowKinds]float64, worst float64) {
 	var count [rowKinds]float64
 	s.cost = 0
@@ -632,10 +632,15 @@ func (e *flowEstimate) calling() map[string][]Segment {
 	return lists
 }
 
-// jointRounds is the number of times that a joint estimate is made about the one before.
-const jointRounds = 3
+// A joint estimate is made about the one before: firstRounds times without a search, then up to jointRounds times, as
+// long as it becomes better.
+const (
+	firstRounds = 2
+	jointRounds = 6
+)
 
-// doubtful is the ratio of the errors of windows and exchanges to those of ping-pongs from which these do not explain them.
+// doubtful is the ratio of the errors of windows and exchanges to those of ping-pongs from which these do not explain
+// them.
 const doubtful = 1.5
 
 // estimateJointly replaces the estimate by one of all measurements at once if windows and exchanges of pairs show that
@@ -653,11 +658,11 @@ func (e *flowEstimate) estimateJointly() error {
 		return err
 	}
 	old, worst := j.evaluate(before, nil)
-	if worst <= exact || old[rowsOfShared] <= doubtful*old[rowsOfPingPong] {
+	if worst <= exact || old[rowsOfShared] <= max(leastGained, doubtful*old[rowsOfPingPong]) {
 		return nil
 	}
 	start := before
-	for range jointRounds - 1 { // times are linear only near an estimate
+	for range firstRounds { // times are linear only near an estimate
 		start = j.solve(start.shape)
 		if err := j.linearize(start); err != nil {
 			return err
@@ -676,7 +681,7 @@ func (e *flowEstimate) estimateJointly() error {
 		if known != nil {
 			s = s.with(known)
 		}
-		next := j.search(j.solve(s))
+		next, last := j.search(j.solve(s)), math.Inf(1)
 		for range jointRounds {
 			if next.criterion > best.criterion+hopeless {
 				break
@@ -688,18 +693,29 @@ func (e *flowEstimate) estimateJointly() error {
 			if known == nil {
 				free = mean[rowsOfPingPong]
 			}
-			better := mean[rowsOfShared] <= leastShare*old[rowsOfShared] &&
+			better := mean[rowsOfShared] <= min(leastShare*old[rowsOfShared], old[rowsOfShared]-leastGained) &&
 				mean[rowsOfPingPong] <= knownShare*old[rowsOfPingPong]+resolution
 			if better && next.criterion < best.criterion-leastCriterion {
 				best, bestRows = next, slices.Clone(j.rows)
-			} else if best != before {
+			}
+			if next.criterion > last-leastCriterion {
 				break
 			}
+			last = next.criterion
 			next = j.search(j.solve(next.shape))
 		}
 	}
 	if best == before {
 		return nil
+	}
+	j.rows, j.about = bestRows, best
+	// The proportions of slopes are those of the estimate before, which may have had other segments.
+	same := j.solve(best.shape)
+	if err := j.linearize(same); err != nil {
+		return err
+	}
+	if j.evaluate(same, nil); same.criterion < best.criterion+leastCriterion {
+		best, bestRows = same, j.rows
 	}
 	j.rows = bestRows
 	j.take(best)
@@ -743,8 +759,11 @@ func (j *joint) take(best *jointEstimate) {
 	*j.e = *e
 }
 
-// leastShare is the share of the errors of windows and exchanges up to which a joint estimate is better.
-const leastShare = 0.8
+// A joint estimate is better if the mean error of windows and exchanges becomes smaller by leastGained, and by a fifth.
+const (
+	leastShare  = 0.8
+	leastGained = 5e-4
+)
 
 // hopeless is the difference of criteria from which further rounds do not make an estimate the best one.
 const hopeless = 200
@@ -753,8 +772,8 @@ const hopeless = 200
 // not determine it.
 const unknownFrom = 1e8
 
-// intervals returns the 95 % intervals of the parameters of a joint estimate, by function and segment, by drawing errors
-// of the measurements again, each from those of its kind.
+// intervals returns the 95 % intervals of the parameters of a joint estimate, by function and segment, by drawing
+// errors of the measurements again, each from those of its kind.
 func (j *joint) intervals(s *jointEstimate) (all [functions][][2]Parameter) {
 	a, b := j.normal(&s.shape, nil, leastRidge)
 	n, first := s.unknowns()
@@ -844,6 +863,37 @@ func (j *joint) other(s *jointEstimate, function, segment, part int) float64 {
 	}
 }
 
+// preferred widens the intervals of os and or where only ping-pongs show that one of them changes: the other one may
+// change instead.
+func (e *flowEstimate) preferred(s *FileSegment) {
+	j, best := e.jointly, e.joint
+	for function, list := range map[int][]Segment{ofSend: e.send, ofReceive: e.recv} {
+		for k := 1; k < len(list); k++ {
+			from, to := best.cuts[function][k-1], len(j.sizes)
+			if k < len(best.cuts[function]) {
+				to = best.cuts[function][k]
+			}
+			if s.From < list[k].From || s.From >= list[k].To || slices.ContainsFunc(j.rows, func(r jointRow) bool {
+				return r.kind != rowsOfPingPong && r.at >= from && r.at < to
+			}) {
+				continue
+			}
+			names := []string{"os", "or"}
+			if function == ofReceive {
+				names = []string{"or", "os"}
+			}
+			for suffix, more := range map[string]float64{"": list[k].Start[0] - list[k-1].Start[0],
+				"_per_byte": list[k].PerByte - list[k-1].PerByte} {
+				for i, name := range names {
+					p := s.Parameters[name+suffix]
+					v := max(0, p.Value+more*float64(2*i-1))
+					s.Parameters[name+suffix] = p.hull(v, v)
+				}
+			}
+		}
+	}
+}
+
 // jointSegments returns the segments of the file of a joint estimate.
 func (e *flowEstimate) jointSegments() (segments []FileSegment) {
 	all := e.jointly.intervals(e.joint)
@@ -886,6 +936,9 @@ func (e *flowEstimate) jointSegments() (segments []FileSegment) {
 				low, high := interval(column)
 				s.Parameters[name] = s.Parameters[name].hull(max(0, low), high)
 			}
+		}
+		if s.From < e.detached {
+			e.preferred(&s)
 		}
 		plain[i] = s
 	}
