@@ -105,7 +105,7 @@ func (c *Choice) find(kind dag.Subkind, t traits) *selection {
 			}
 		}
 	}
-	return tables[0].choice.find(kind, t)
+	return tables[0].choice().find(kind, t)
 }
 
 // UsesNodes reports whether the choice has algorithms that depend on the nodes of the ranks ([dag.Meta].Nodes).
@@ -180,7 +180,7 @@ func parseChoice(text string) (Choice, error) {
 			if i > 0 {
 				return Choice{}, fmt.Errorf("expected the table %s before everything else", t.name)
 			}
-			choice.table = &t.choice
+			choice.table = t.choice()
 			continue
 		}
 		name, conditions, conditional := strings.Cut(item, ":")

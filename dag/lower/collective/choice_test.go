@@ -13,7 +13,7 @@ import (
 func TestTablesAreComplete(t *testing.T) {
 	for _, table := range tables {
 		for _, kind := range allCollectives {
-			rules := table.choice.rules[kind]
+			rules := table.choice().rules[kind]
 			if len(rules) == 0 {
 				t.Fatalf("%s: nothing for %v", table.name, kind)
 			}

@@ -1,6 +1,10 @@
 package collective
 
-import "github.com/tracedag/tracedag/dag"
+import (
+	"sync"
+
+	"github.com/tracedag/tracedag/dag"
+)
 
 // defaults is the table "default", which applies if no rule of a choice fits.
 const defaults = "barrier=dissemination; bcast=binomial; reduce=binomial; allreduce=ring:>1MiB,recdoubling; " +
@@ -13,7 +17,9 @@ type table struct {
 	text   string
 	direct bool          // Choice.direct
 	idle   []dag.Subkind // Choice.idle
-	choice Choice
+
+	once   sync.Once
+	parsed Choice // of text, after once
 }
 
 var tables = [...]*table{
@@ -30,17 +36,24 @@ var tables = [...]*table{
 	{name: "smpi-impi", text: smpiIMPI, direct: true, idle: []dag.Subkind{dag.Reduce}},
 }
 
-func init() {
-	for _, t := range tables {
+// parseTable is ParseChoice, which refers to algorithms that refer to tables.
+var parseTable func(text string) (Choice, error)
+
+func init() { parseTable = ParseChoice }
+
+// choice returns the choice of the table. Most programs use one table or none, so it is parsed at the first call.
+func (t *table) choice() *Choice {
+	t.once.Do(func() {
 		var err error
-		if t.choice, err = ParseChoice(t.text); err != nil {
+		if t.parsed, err = parseTable(t.text); err != nil {
 			panic(err) // a test parses all tables
 		}
-		t.choice.direct = t.direct
+		t.parsed.direct = t.direct
 		for _, kind := range t.idle {
-			t.choice.idle[kind] = true
+			t.parsed.idle[kind] = true
 		}
-	}
+	})
+	return &t.parsed
 }
 
 func findTable(name string) *table {
