@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,8 @@ type Folded struct {
 
 	many   [][]uint32  // by rank: the unmet dependencies of ops with manyWaits; nil if no op has that many
 	ops    []Op        // those of ranks that differ from all before; see Find
-	blocks []foldedOps // by block of foldedBlock ops: that of the rank of its first one
+	blocks []foldedOps // by block of 1<<bits ops: that of the rank of its first one
+	bits   uint8       // so that no block has ops of more than two ranks, unless it is of foldedBlock ops
 	common []foldedOps // by rank
 	ranks  []foldedRank
 }
@@ -41,9 +43,11 @@ type foldedOps struct {
 	delta uint32 // added to the number of an op: its index in Folded.ops
 }
 
-// foldedBlock is the number of ops of a block. Programs whose ranks have fewer on average are not
-// folded.
-const foldedBlock = 64
+// foldedBlock is the smallest number of ops of a block. Programs whose ranks have fewer on average are not folded.
+const (
+	foldedBlock     = 1 << foldedBlockBits
+	foldedBlockBits = 6
+)
 
 // foldedRank is what a rank has of its own.
 type foldedRank struct {
@@ -63,7 +67,7 @@ func (p *Program) Folded() *Folded {
 // Find returns the constant part of op i and its rank. Op.Rank and Op.Waits are undefined, and so are Op.Peer and
 // Op.Match of a send or receive, see [Folded.Partner], and Op.Size of a calc, see [Folded.Length].
 func (f *Folded) Find(i uint32) (op *Op, rank uint32) {
-	b := &f.blocks[i/foldedBlock]
+	b := &f.blocks[i>>(f.bits&31)]
 	for i >= b.end {
 		b = &f.common[b.rank+1]
 	}
@@ -89,8 +93,16 @@ func (f *Folded) Length(rank uint32, op *Op) uint64 {
 	if op.Rank == 0 {
 		return op.Size
 	}
-	return f.ranks[rank].lengths[op.Rank-1]
+	lengths := f.ranks[rank].lengths
+	if length := op.Rank - 1; length%lengthsInLine == 0 {
+		next := uintptr(unsafe.Pointer(&lengths[length])) + lengthsInLine*unsafe.Sizeof(lengths[0])
+		cpu.PrefetchLines(next, next)
+	}
+	return lengths[op.Rank-1]
 }
+
+// lengthsInLine is the number of lengths of a cache line.
+const lengthsInLine = 8
 
 // Release is [Program.Release] for op i of a rank, with the constant part op.
 func (f *Folded) Release(ready []uint32, i uint32, op *Op, rank uint32, skipped uint8) []uint32 {
@@ -98,24 +110,26 @@ func (f *Folded) Release(ready []uint32, i uint32, op *Op, rank uint32, skipped 
 		return f.releaseList(ready, i, op, rank, skipped)
 	}
 	for near := op.first & inOpMask; near != 0; near >>= inOpBits {
-		if d := i + near&farthestInOp; f.releases(d, rank, skipped) {
+		d := i + near&farthestInOp
+		if f.State[d]&(skipped|waitsMask) == 1 { // the usual case
+			f.State[d]--
+			ready = append(ready, d)
+		} else if f.releases(d, rank, skipped) {
 			ready = append(ready, d)
 		}
 	}
 	return ready
 }
 
-// releases marks the end of a dependency of op d, and reports whether that was the last.
+// releases marks the end of a dependency of op d, and reports whether that was the last. An op without unmet
+// dependencies became ready before all had ended, since some end twice in the reference; see hasRun of loggops.
 func (f *Folded) releases(d, rank uint32, skipped uint8) bool {
-	s := &f.State[d]
-	switch waits := *s & waitsMask; {
-	case *s&skipped != 0 || waits == 0: // 0: it became ready before all dependencies had ended, see hasRun of loggops
-		return false
-	case waits == manyWaits:
-		return f.releasesMany(d, rank)
+	waits := f.State[d] & (skipped | waitsMask)
+	if waits-1 < manyWaits-1 {
+		f.State[d]--
+		return waits == 1
 	}
-	*s--
-	return *s&waitsMask == 0
+	return waits == manyWaits && f.releasesMany(d, rank)
 }
 
 // releasesMany is releases for an op with manyWaits.
@@ -150,13 +164,15 @@ func (f *Folded) releaseList(ready []uint32, i uint32, op *Op, rank uint32, skip
 	}
 }
 
-// prefetchedStates is the number of ops whose state Prefetch skips: a cache line has 64.
-const prefetchedStates = 64
+// statesInLine is the number of ops whose state is in a cache line.
+const statesInLine = 64
 
 // Prefetch prefetches the state of ops that follow op i, and their dependents; see [Program.PrefetchOps].
 func (f *Folded) Prefetch(i uint32) {
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(f.State))) + uintptr(i+prefetchedStates)
-	cpu.PrefetchLines(at, at)
+	if i%statesInLine == 0 {
+		next := uintptr(unsafe.Pointer(unsafe.SliceData(f.State))) + uintptr(i+statesInLine)
+		cpu.PrefetchLines(next, next)
+	}
 }
 
 // op returns op i as in a program that is not folded.
@@ -263,14 +279,7 @@ func (f *folding) end(p *Program) {
 	}
 	f.ops = p.Ops
 	if !f.stopped.Load() && shared >= p.NumOps()/2 {
-		f.blocks = make([]foldedOps, (p.NumOps()+foldedBlock-1)/foldedBlock)
-		rank := uint32(0)
-		for block := range f.blocks {
-			for f.common[rank].end <= uint32(block*foldedBlock) {
-				rank++
-			}
-			f.blocks[block] = f.common[rank]
-		}
+		f.divide(p)
 		p.folded, p.Ops = &f.Folded, nil
 		return
 	}
@@ -286,6 +295,23 @@ func (f *folding) end(p *Program) {
 				p.Ops[i] = f.own(f.ops[i+f.common[rank].delta], i, uint32(rank))
 			}
 		})
+	}
+}
+
+// divide divides the ops into blocks. Large blocks need little of the cache.
+func (f *folding) divide(p *Program) {
+	fewest := uint32(p.NumOps())
+	for rank := range p.Ranks() {
+		fewest = min(fewest, p.Start[rank+1]-p.Start[rank])
+	}
+	f.bits = uint8(max(foldedBlockBits, bits.Len32(fewest)-1))
+	f.blocks = make([]foldedOps, (p.NumOps()-1)>>f.bits+1)
+	rank := 0
+	for block := range f.blocks {
+		for f.common[rank].end <= uint32(block)<<f.bits {
+			rank++
+		}
+		f.blocks[block] = f.common[rank]
 	}
 }
 
@@ -578,6 +604,7 @@ func (f *folder) keep(own totals) {
 	f.indices.peers.clear()
 	f.indices.matches.clear()
 	f.indices.channels.clear()
+	t.messages = make([]patternMessage, 0, len(c.ops))
 	var peers []uint32
 	for i := range c.ops {
 		op := &c.ops[i]

@@ -132,6 +132,16 @@ func (s *loggopsim) ref(i uint32) ref {
 	return ref{op, &op.Flags, op.Rank}
 }
 
+// refOf returns op i of a host.
+func (s *loggopsim) refOf(i, host uint32) ref {
+	if f := s.folded; f != nil {
+		ops, delta := f.Ops(host)
+		return ref{&ops[i+delta], &f.State[i], host}
+	}
+	op := &s.ops[i]
+	return ref{op, &op.Flags, host}
+}
+
 // opsOf returns an array with the ops of a host: op i is at index i+delta.
 func (s *loggopsim) opsOf(host uint32) (ops []sim.Op, delta uint32) {
 	if s.folded != nil {
@@ -258,7 +268,13 @@ func (s *loggopsim) prefetchNext() {
 // handle handles an event.
 func (s *loggopsim) handle(e event.Event) error {
 	i := e.Payload() &^ isMessage
-	op := s.ref(i)
+	var op ref // of s.ref, which is too large to be inlined
+	if f := s.folded; f != nil {
+		constant, host := f.Find(i)
+		op = ref{constant, &f.State[i], host}
+	} else {
+		op = s.ref(i)
+	}
 	switch {
 	case e.Payload()&isMessage != 0:
 		return s.message(e, i, op)
@@ -352,7 +368,7 @@ func (s *loggopsim) flush(host uint32, ready []uint32) {
 		if s.lines != nil && op.Flags&sim.IsRecv == 0 &&
 			(k+1 < len(ready) && sameClocks(op, &ops[ready[k+1]+delta]) ||
 				k > 0 && sameClocks(op, &ops[ready[k-1]+delta])) {
-			s.drawInLine(t, i, s.ref(i))
+			s.drawInLine(t, i, s.refOf(i, host))
 		} else {
 			s.draw(t, i)
 		}
@@ -577,10 +593,10 @@ func (s *loggopsim) message(e event.Event, m uint32, send ref) error {
 	if send.Size > uint64(s.n.S) {
 		s.ready, s.remote = s.ready[:0], s.remote[:0]
 		s.releaseSend(t, m, send, host, send.Op)
-		s.ready = s.release(s.ready, i, s.ref(i))
+		s.ready = s.release(s.ready, i, s.refOf(i, host))
 		s.flushBoth(host, send.host)
 	} else {
-		s.ready = s.release(s.ready[:0], i, s.ref(i))
+		s.ready = s.release(s.ready[:0], i, s.refOf(i, host))
 		s.flush(host, s.ready)
 	}
 	if w != nil {
