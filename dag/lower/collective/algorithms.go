@@ -59,6 +59,7 @@ var algorithms = []algorithm{
 	{kind: dag.Bcast, name: "scatterrecdoublingspread", plan: bcastScatterrecdoublingspread},
 	{kind: dag.Bcast, name: "doublebinarytree", plan: bcastDoublebinarytree, segments: true},
 	{kind: dag.Bcast, name: "blockbinomial", plan: bcastBlockbinomial, nodes: true},
+	{kind: dag.Bcast, name: "blockbinary", plan: bcastBlockbinary, segments: true, nodes: true},
 	{kind: dag.Bcast, name: "hierarchical", plan: bcastHierarchical, segments: true, nodes: true},
 	{kind: dag.Reduce, name: "binomial", plan: reduceBinomial, segments: true},
 	{kind: dag.Reduce, name: "binomialtuned", plan: reduceBinomialtuned},

@@ -204,6 +204,13 @@ func relay(p *Participant, s *Schedule, x span) (from0 Participant, last int32) 
 func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	from0, last := relay(p, s, x)
 	t := newTreeNode(&from0, s, shape)
+	relayDown(p, s, t, x, last, s.post)
+}
+
+// relayDown appends the part of relayTree after the message to member 0, which last is the last step of. send appends a
+// send of a segment.
+func relayDown(p *Participant, s *Schedule, t treeNode, x span, last int32,
+	send func(to int, x span, after ...int32) int32) {
 	t.rcvd = last // a send of the root precedes its receive, and thus its further sends
 	if t.root {
 		t.sent = last
@@ -224,12 +231,12 @@ func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	}
 	for i := range full {
 		segment := p.segment(x, i)
-		arrived := last
+		arrived := noStep // the sends of the root follow its receive
 		if !t.root {
 			arrived = first + int32(i)
 		}
 		for _, child := range t.children {
-			t.sent = s.post(int(child), segment, t.sent, arrived)
+			t.sent = send(int(child), segment, t.sent, arrived)
 			arrived = noStep
 		}
 	}

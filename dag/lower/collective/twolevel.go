@@ -156,3 +156,25 @@ func bcastBlockbinomial(p *Participant, s *Schedule) {
 	}
 	down(p.Me-first, k, first, 1)
 }
+
+// bcastBlockbinary sends from the root to member 0, from there down a binary tree of the first members of the blocks of
+// bcastBlockbinomial, and down one in each block. A first member sends to those of other blocks first; sends are
+// blocking.
+//
+// SimGrid 3.32, src/smpi/colls/bcast/bcast-SMP-binary.cpp.
+func bcastBlockbinary(p *Participant, s *Schedule) {
+	k := max(p.layout().perNode(), 1)
+	_, last := relay(p, s, p.whole())
+	block, i, first := p.Me/k, p.Me%k, p.Me/k*k
+	t := treeNode{p: p, s: s, root: p.Me == 0, parent: first + (i-1)/2, sent: noStep, rcvd: noStep}
+	if i == 0 {
+		t.parent = (block - 1) / 2 * k
+		for child := 2*block + 1; child <= 2*block+2 && child < p.Members/k; child++ {
+			t.children = append(t.children, int32(child*k))
+		}
+	}
+	for child := 2*i + 1; child <= 2*i+2 && child < k; child++ {
+		t.children = append(t.children, int32(first+child))
+	}
+	relayDown(p, s, t, p.whole(), last, s.send)
+}
