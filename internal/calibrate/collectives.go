@@ -105,7 +105,7 @@ func grouped(rows []fit.Measurement) (groups []*group, found *identified) {
 				unused[fmt.Sprintf("the test %q", m.Test)]++
 			}
 		case m.Ranks == 0:
-			unused[m.Test+" without a number of ranks"]++
+			unused[m.Test+" without a number of ranks, which FILE@RANKS would state,"]++
 		case m.Ranks == 1:
 			unused[m.Test+" on 1 rank"]++
 		case m.Ranks > maxRanks || m.Ranks*m.Ranks > maxMessages:

@@ -89,7 +89,7 @@ func TestIdentify(t *testing.T) {
 	if got := found.expression; got != want {
 		t.Errorf("%s, expected %s: %+v", got, want, found.choices)
 	}
-	if len(remarks) != 1 || remarks[0] != "1 measurement of allreduce without a number of ranks is not used" {
+	if len(remarks) != 1 || remarks[0] != "1 measurement of allreduce without a number of ranks, which FILE@RANKS would state, is not used" {
 		t.Errorf("remarks %q", remarks)
 	}
 	for _, c := range found.choices {

@@ -294,6 +294,24 @@ func (f *File) Beside(name string) string {
 	return f.Topology
 }
 
+// From makes the name of the file's network, if it is that of a file, one from the folder of the parameter file.
+func (f *File) From(folder string) {
+	if info, err := os.Stat(f.Topology); err != nil || !info.Mode().IsRegular() || filepath.IsAbs(f.Topology) {
+		return
+	}
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return
+	}
+	at, err := filepath.Abs(f.Topology)
+	if err != nil {
+		return
+	}
+	if name, err := filepath.Rel(from, at); err == nil {
+		f.Topology = filepath.ToSlash(name)
+	}
+}
+
 func check(parameters map[string]Parameter) error {
 	for name, p := range parameters {
 		if !(p.Value >= 0) || math.IsInf(p.Value, 0) {

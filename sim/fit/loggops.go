@@ -362,7 +362,7 @@ func (e *estimate) findGap() {
 	x := float64(max(at.Bytes-1, 0))
 	hidden := max(c.sendFixed+x*c.sendPerByte, c.recvFixed+x*c.recvPerByte)
 	p := exactly(least-x*c.perByte, "s")
-	if least < 1.25*max(hidden, x*c.perByte) || p.Value <= 0 {
+	if least < 1.05*max(hidden, x*c.perByte) || p.Value <= 0 {
 		p = Parameter{Value: 0, Low: 0, High: max(least, 0), Unit: "s"}
 		e.file.Remark("g is hidden behind overheads or bytes in the windows: it is at most %.3g s; 0 is assumed",
 			p.High)

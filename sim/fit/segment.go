@@ -13,6 +13,7 @@ type Point struct {
 	Path    int // 0, 1, ...: points of a path share an intercept
 	Bytes   int64
 	Seconds float64
+	Step    float64 // seconds of the last digit that a tool printed; 0: unknown
 }
 
 // Segment is a range of sizes in which times are linear: Start[path] + PerByte times bytes.
@@ -96,19 +97,22 @@ type splitter struct {
 	points []Point
 	paths  int
 	first  []int
+	floor  float64 // relative error that counts as none: that of rounding, at least resolution
 	line   scratch
 }
 
 func newSplitter(points []Point) (*splitter, error) {
-	paths := 0
+	paths, rounding := 0, 0.0
 	for _, p := range points {
 		if !(p.Seconds > 0) || p.Bytes < 0 || p.Path < 0 {
 			return nil, fmt.Errorf("expected sizes of at least 0 and times above 0, found %d bytes in %g s", p.Bytes,
 				p.Seconds)
 		}
 		paths = max(paths, p.Path+1)
+		rounding += p.Step * p.Step / (12 * p.Seconds * p.Seconds) // variance of a uniform error of a step
 	}
 	s := &splitter{points: slices.Clone(points), paths: paths}
+	s.floor = max(resolution, math.Sqrt(rounding/float64(len(points))))
 	slices.SortStableFunc(s.points, func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Path, b.Path))
 	})
@@ -182,7 +186,7 @@ func (s *splitter) refine(seg Segment) []Segment {
 		}
 	}
 	n := float64(s.first[end] - s.first[begin])
-	gain := n * math.Log((one/n+resolution*resolution)/(two/n+resolution*resolution))
+	gain := n * math.Log((one/n+s.floor*s.floor)/(two/n+s.floor*s.floor))
 	if gain < leastGain+float64(s.paths-1) {
 		return []Segment{seg}
 	}
@@ -237,7 +241,7 @@ func (s *splitter) criterion(d *division, k int) float64 {
 	if parameters >= n {
 		return math.Inf(1)
 	}
-	variance := d.cost(k)/float64(n-parameters) + resolution*resolution
+	variance := d.cost(k)/float64(n-parameters) + s.floor*s.floor
 	return float64(n)*math.Log(variance) + float64(parameters)*math.Log(float64(n))
 }
 
@@ -319,7 +323,7 @@ func (s *splitter) noiseless(segments []Segment) bool {
 		sum += e * e
 	}
 	free := len(s.points) - len(segments)*(s.paths+2)
-	return free > 0 && math.Sqrt(sum/float64(free)) <= quiet && s.worst(segments) <= noiseless
+	return free > 0 && max(s.floor, math.Sqrt(sum/float64(free))) <= quiet && s.worst(segments) <= noiseless
 }
 
 // worst returns the largest relative error of a point.

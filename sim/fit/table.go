@@ -30,6 +30,7 @@ type Measurement struct {
 	Window  int     // messages at once of test Window
 	Waits   int     // of SendLate and RecvLate: 1 if the call waited for the message, -1 if not; 0: its time decides
 	Seconds float64 // at least 0; above 0 but for the time in calls
+	Step    float64 // seconds of the last digit that the tool prints; 0: unknown
 	Line    int     // of the file
 }
 
@@ -69,6 +70,20 @@ func (t *Table) Remark(text string, args ...any) {
 	t.remarks = append(t.remarks, fmt.Sprintf(text, args...))
 }
 
+// SetRanks states the number of ranks of a table that has none, such as of OSU. The error names the file and a line that
+// has another number.
+func (t *Table) SetRanks(ranks int) error {
+	for i := range t.Rows {
+		m := &t.Rows[i]
+		if m.Ranks != 0 && m.Ranks != ranks {
+			return fmt.Errorf("%s:%d: expected a time on %d ranks as the name of the table states, found %d ranks", t.Name,
+				m.Line, ranks, m.Ranks)
+		}
+		m.Ranks = ranks
+	}
+	return nil
+}
+
 // maxRows bounds the measurements of a table.
 const maxRows = 1 << 20
 
@@ -79,14 +94,18 @@ func Read(name string, data []byte) (*Table, error) {
 	p := &parser{table: &Table{Name: name, SHA256: hex.EncodeToString(sum[:])}}
 	text := strings.TrimPrefix(string(data), "\ufeff") // the mark that spreadsheets put before UTF-8
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	tool := recognize(lines)
+	tool, first := recognize(lines)
+	if tool == nil && strings.TrimSpace(lines[first]) == "" {
+		return nil, fmt.Errorf("%s: expected measurements, found none", name)
+	}
 	if tool == nil {
-		return nil, fmt.Errorf("%s: expected a table of times: CSV with a header such as bytes,seconds, or the output "+
-			"of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge", name)
+		return nil, fmt.Errorf("%s:%d: expected a table of times, found %.60q: CSV with a header such as bytes,seconds, or "+
+			"the output of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge; delete lines above it", name,
+			first+1, lines[first])
 	}
 	p.table.Tool = tool.name
-	for i, line := range lines {
-		p.line = i + 1
+	for i, line := range lines[first:] {
+		p.line = first + i + 1
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
@@ -101,17 +120,32 @@ func Read(name string, data []byte) (*Table, error) {
 	if len(p.table.Rows) == 0 {
 		return nil, fmt.Errorf("%s: expected measurements, found none", name)
 	}
+	p.table.equalSteps()
 	return p.table, nil
+}
+
+// equalSteps gives the times of a test the smallest step of its lines: tools may drop zeros at the end.
+func (t *Table) equalSteps() {
+	least := map[string]float64{}
+	for _, m := range t.Rows {
+		if old, ok := least[m.Test]; !ok || m.Step < old {
+			least[m.Test] = m.Step
+		}
+	}
+	for i := range t.Rows {
+		t.Rows[i].Step = least[t.Rows[i].Test]
+	}
 }
 
 // parser is the state of reading a table.
 type parser struct {
-	table   *Table
-	line    int
-	columns []column // of CSV, netgauge and OSU
-	test    string   // of OSU and nccl-tests
-	ranks   int      // of nccl-tests: ranks listed so far
-	window  int      // of OSU bandwidth tests
+	table     *Table
+	line      int
+	columns   []column // of CSV, netgauge and OSU
+	separator string   // of columns of CSV
+	test      string   // of OSU and nccl-tests
+	ranks     int      // of nccl-tests: ranks listed so far
+	window    int      // of OSU bandwidth tests
 }
 
 // add checks a measurement and adds it to the table.
@@ -159,7 +193,7 @@ func Points(rows []Measurement) (points []Point, paths []string) {
 			known[m.Where] = path
 			paths = append(paths, m.Where)
 		}
-		points = append(points, Point{Path: path, Bytes: m.Bytes, Seconds: m.Seconds})
+		points = append(points, Point{Path: path, Bytes: m.Bytes, Seconds: m.Seconds, Step: m.Step})
 	}
 	return points, paths
 }

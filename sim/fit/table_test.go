@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -46,8 +47,31 @@ func TestRead(t *testing.T) {
 # Out of bounds values : 0 OK
 `, "nccl-tests", []Measurement{{Test: "allreduce", Bytes: 8, Ranks: 2, Seconds: 12.5e-6}}},
 		{"netgauge loggp", "# size n PRTT(1,0,s) PRTT(n,0,s) PRTT(n,PRTT(1,0,s),s) L o_s o_r g G lsqu(g,G)\n# to get o: ...\n" +
-			"1 16 5.000000 20.0 90.0 2.5 0.5 0.4 1.0 0.001 0.01\n", "netgauge", []Measurement{
-			{Test: PingPong, Bytes: 1, Seconds: 2.5e-6}}},
+			"1 16 5.000000 20.0 90.0 2.5 0.5 0.4 -nan -nan -nan\n1025 16 7.0 24.0 90.0 2.5 -0.1 0.4 1 0 0\n", "netgauge",
+			[]Measurement{
+				{Test: PingPong, Bytes: 1, Seconds: 2.5e-6}, {Test: Window, Window: 16, Bytes: 1, Seconds: 20e-6},
+				{Test: SendCall, Bytes: 1, Seconds: 0.5e-6}, {Test: RecvLate, Bytes: 1, Seconds: 0.4e-6},
+				{Test: PingPong, Bytes: 1025, Seconds: 3.5e-6}, {Test: Window, Window: 16, Bytes: 1025, Seconds: 23e-6},
+				{Test: RecvLate, Bytes: 1025, Seconds: 0.4e-6}}},
+		{"netgauge loggp, printed", "==== ALLOCATED NODES ====\n# Info:   (0): Netgauge v2.4.6 MPI enabled\n" +
+			"Testing 1 bytes 100 times:\n" +
+			"n is 1, d is 0.000000, o_r is 0, s is 1, the median latency in the test is 3.0 (us)\n" +
+			"n is 10, d is 0.000000, o_r is 0, s is 1, the median latency in the test is 5.7 (us)\n" +
+			"n is 10, d is 3.000000, o_r is 0, s is 1, the median latency in the test is 30.0 (us)\n" +
+			"n is 10, d is 0.000000, o_r is 1, s is 1, the median latency in the test is 0.25 (us)\n" +
+			" L=1.5  s=1  o_s=0.2  o_r=0.25  g=-nan  G=-nan (-nan GiB/s) lsqu(g,G)=-nan \n", "netgauge", []Measurement{
+			{Test: PingPong, Bytes: 1, Seconds: 1.5e-6}, {Test: Window, Window: 10, Bytes: 1, Seconds: 5.7e-6},
+			{Test: SendCall, Bytes: 1, Seconds: 0.2e-6}, {Test: RecvLate, Bytes: 1, Seconds: 0.25e-6}}},
+		{"launcher", "-------\nWARNING: no OpenFabrics device, 1 of 2\n-------\n# OSU MPI Latency Test (Version 2.0)\n" +
+			"# Size Latency (us)\n8 1.5\nmpirun: done\n", "osu", []Measurement{{Test: PingPong, Bytes: 8, Seconds: 1.5e-6}}},
+		{"osu barrier", "# OSU MPI Barrier Latency Test v7.3\n# Avg Latency(us)\n             3.50\n", "osu",
+			[]Measurement{{Test: "barrier", Seconds: 3.5e-6}}},
+		{"osu one-sided", "# OSU MPI_Put Latency Test v5.6.2\n# Window creation: MPI_Win_allocate\n# Size  Latency (us)\n" +
+			"8  1.5\n", "osu", []Measurement{{Test: "mpi_put latency", Bytes: 8, Seconds: 1.5e-6}}},
+		{"osu several pairs", "# OSU MPI Multi Latency Test v5.6.2\n# Size          Latency (us)\n8  1.5\n", "osu",
+			[]Measurement{{Test: "multi latency", Bytes: 8, Seconds: 1.5e-6}}},
+		{"semicolons", "bytes;us\n8;1.5\n", "csv", []Measurement{{Test: PingPong, Bytes: 8, Seconds: 1.5e-6}}},
+		{"tabs", "bytes\tus\n8\t1.5\n", "csv", []Measurement{{Test: PingPong, Bytes: 8, Seconds: 1.5e-6}}},
 		{"netgauge one_one", "128 bytes \t -> 3.20 us \t == 320.00 Mbit/s\n", "netgauge", []Measurement{
 			{Test: PingPong, Bytes: 128, Seconds: 3.2e-6}}},
 		{"netgauge one_one, verbose", "## Netgauge v2.4 - mode mpi - 2 processes\n" +
@@ -68,7 +92,7 @@ func TestRead(t *testing.T) {
 			if math.Abs(m.Seconds-tt.want[i].Seconds) > 1e-12*m.Seconds {
 				t.Errorf("%s: %g s, expected %g", tt.name, m.Seconds, tt.want[i].Seconds)
 			}
-			m.Line, m.Seconds = 0, tt.want[i].Seconds
+			m.Line, m.Step, m.Seconds = 0, 0, tt.want[i].Seconds
 			if m != tt.want[i] {
 				t.Errorf("%s: %+v, expected %+v", tt.name, m, tt.want[i])
 			}
@@ -79,8 +103,11 @@ func TestRead(t *testing.T) {
 // TestReadErrors checks that an error names file, line, what was expected and what was found.
 func TestReadErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"", "t: expected a table of times"},
-		{"hello world\n", "t: expected a table of times"},
+		{"", "t: expected measurements, found none"},
+		{"\n# Size\n", "t:2: expected a header with a time or rate"},
+		{"\nhello world\n", `t:2: expected a table of times, found "hello world"`},
+		{"n is 10, d is 0.0, o_r is 0, s is 1, the median latency in the test is 5.7 (us)\n",
+			"t:1: expected one message of 1 bytes before 10, found none"},
 		{"bytes,time\n8,1\n", `t:1: the column "time" has no unit, expected one such as "time (us)" or "time (s)"`},
 		{"bytes,value\n8,1\n", "t:1: expected a header with a time or rate and its unit"},
 		{"name,seconds\nx,1\n", "t:1: expected a header with a size"},
@@ -102,6 +129,42 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// TestRounding checks that digits which a tool does not print are no segments of size.
+func TestRounding(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n")
+	for bytes := 1; bytes <= 4<<20; bytes *= 2 {
+		fmt.Fprintf(&text, "%d  %.2f\n", bytes, 1.5+1e-4*float64(bytes))
+	}
+	table, err := Read("t", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, _ := Points(table.Rows)
+	segments, err := Split(points)
+	if err != nil || len(segments) != 1 {
+		t.Fatalf("%v, segments %+v, expected one", err, segments)
+	}
+	if s := segments[0]; math.Abs(s.Start[0]-1.5e-6) > 3e-9 || math.Abs(s.PerByte-1e-10) > 1e-13 {
+		t.Errorf("%+v, expected 1.5 us and 0.1 ns per byte", s)
+	}
+}
+
+// TestSetRanks states the number of ranks of a table.
+func TestSetRanks(t *testing.T) {
+	table, err := Read("t", []byte("test,bytes,ranks,us\nallreduce,8,16,3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.SetRanks(8); err == nil || !strings.Contains(err.Error(), "t:2: expected a time on 8 ranks") {
+		t.Errorf("error %v", err)
+	}
+	table.Rows[0].Ranks = 0
+	if err := table.SetRanks(8); err != nil || table.Rows[0].Ranks != 8 {
+		t.Errorf("%v, %+v, expected 8 ranks", err, table.Rows)
+	}
+}
+
 // FuzzRead checks that accepted tables have valid measurements and that errors name the file.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("test,where,bytes,ranks,seconds\npingpong,0-1,8,2,1.5e-6\n"))
@@ -109,6 +172,10 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("1 0.305176 0.00002500\n"))
 	f.Add([]byte("# nThread 1\n# size count type time\n8 2 float 1\n"))
 	f.Add([]byte("128 bytes \t -> 3.20 us \t == 320.00 Mbit/s\n"))
+	f.Add([]byte("n is 1, d is 0.0, o_r is 0, s is 1, the median latency in the test is 3.0 (us)\n" +
+		"n is 9, d is 0.0, o_r is 0, s is 1, the median latency in the test is 5.7 (us)\n" +
+		"L=1.5  s=1  o_s=0.2  o_r=0.25  g=-nan\n"))
+	f.Add([]byte("# size n PRTT(1,0,s)\n1 16 5.0 20.0 90.0 2.5 0.5 0.4 1 0 0\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := Read("name", data)
 		if err != nil {

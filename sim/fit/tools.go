@@ -15,35 +15,48 @@ type tool struct {
 	parse func(p *parser, line string) error
 }
 
-// recognize returns the tool that printed the lines, nil if unknown.
-func recognize(lines []string) *tool {
-	for _, line := range lines {
+// recognize returns the tool that printed the lines, nil if unknown, and the index of the first line of its table.
+// Lines of launchers and of the tool's start may precede a title.
+func recognize(lines []string) (*tool, int) {
+	for i, line := range lines {
+		if t := titled(strings.TrimSpace(line)); t != nil {
+			return t, i
+		}
+	}
+	for i, line := range lines {
 		line = strings.TrimSpace(line)
-		lower := strings.ToLower(line)
 		switch {
 		case line == "":
-			continue
-		case strings.HasPrefix(lower, "# nccl-tests"), strings.HasPrefix(lower, "# nthread "):
-			return &tool{"nccl-tests", parseNCCL}
-		case strings.HasPrefix(line, "#") && strings.Contains(lower, "algbw"):
-			return &tool{"nccl-tests", parseNCCL}
-		case strings.HasPrefix(lower, "# osu "):
-			return &tool{"osu", parseOSU}
-		case strings.HasPrefix(lower, "# size n prtt("), strings.HasPrefix(lower, "## netgauge"):
-			return &tool{"netgauge", parseNetgauge}
 		case netgaugeShort.MatchString(line):
-			return &tool{"netgauge", parseNetgauge}
-		case strings.HasPrefix(lower, "# size"):
-			return &tool{"osu", parseOSU}
+			return &tool{"netgauge", parseNetgauge}, i
+		case strings.HasPrefix(strings.ToLower(line), "# size"):
+			return &tool{"osu", parseOSU}, i
 		case strings.HasPrefix(line, "#"):
-			continue
-		case strings.Contains(line, ","):
-			return &tool{"csv", parseCSV}
+		case separator(line) != "":
+			return &tool{"csv", parseCSV}, i
 		case len(strings.Fields(line)) == 3 && allNumbers(strings.Fields(line)):
-			return &tool{"netpipe", parseNetPIPE}
+			return &tool{"netpipe", parseNetPIPE}, i
 		default:
-			return nil
+			return nil, i
 		}
+	}
+	return nil, 0
+}
+
+// titled returns the tool that prints a line above its table, or nil.
+func titled(line string) *tool {
+	lower := strings.ToLower(line)
+	switch {
+	case strings.HasPrefix(lower, "# nccl-tests"), strings.HasPrefix(lower, "# nthread "),
+		strings.HasPrefix(lower, "# collective test starting"),
+		strings.HasPrefix(line, "#") && strings.Contains(lower, "algbw"):
+		return &tool{"nccl-tests", parseNCCL}
+	case strings.HasPrefix(lower, "# osu "):
+		return &tool{"osu", parseOSU}
+	case strings.HasPrefix(lower, "# size n prtt("), strings.HasPrefix(lower, "## netgauge"):
+		return &tool{"netgauge", parseNetgauge}
+	case netgaugeRoundTrip.MatchString(line):
+		return &tool{"netgauge", parseNetgaugeLog}
 	}
 	return nil
 }
@@ -121,16 +134,26 @@ func columnOf(header string) (column, error) {
 	return column{}, nil
 }
 
-// parseCSV parses a line of a table with a header and commas.
+// parseCSV parses a line of a table with a header.
 func parseCSV(p *parser, line string) error {
-	if strings.HasPrefix(line, "#") && !(p.columns == nil && strings.Contains(line, ",")) {
+	if strings.HasPrefix(line, "#") && !(p.columns == nil && separator(line) != "") {
 		return nil
 	}
-	fields := strings.Split(line, ",")
 	if p.columns == nil {
-		return p.header(fields)
+		p.separator = separator(line)
+		return p.header(strings.Split(line, p.separator))
 	}
-	return p.row(fields)
+	return p.row(strings.Split(line, p.separator))
+}
+
+// separator returns what separates the columns of a header: a comma, a semicolon or a tab; empty: nothing.
+func separator(header string) string {
+	for _, s := range []string{",", ";", "\t"} {
+		if strings.Contains(header, s) {
+			return s
+		}
+	}
+	return ""
 }
 
 // header reads the headers of columns and keeps the first time, or else the first rate.
@@ -172,7 +195,7 @@ func (p *parser) row(fields []string) error {
 			m.Bytes, err = size(f)
 		case "time":
 			m.Seconds, err = number(f)
-			m.Seconds *= c.scale
+			m.Seconds, m.Step = m.Seconds*c.scale, lastDigit(f)*c.scale
 		case "rate":
 			rate, err = number(f)
 			rate *= c.scale
@@ -225,33 +248,41 @@ func number(f string) (float64, error) {
 	return v, nil
 }
 
+// lastDigit returns the value of the last digit of a number.
+func lastDigit(number string) float64 {
+	mantissa, power, _ := strings.Cut(strings.ToLower(number), "e")
+	exponent, _ := strconv.Atoi(power)
+	_, decimals, _ := strings.Cut(mantissa, ".")
+	return math.Pow10(exponent - len(decimals))
+}
+
 // osuTitle is the title of an OSU benchmark, such as "OSU MPI-CUDA Allreduce Latency Test".
-var osuTitle = regexp.MustCompile(`(?i)^# OSU \S+\s+(.*?)\s+(?:Test|Benchmark)\b`)
+var osuTitle = regexp.MustCompile(`(?i)^# OSU (\S+)\s+(.*?)\s+(?:Test|Benchmark)\b`)
 
 // osuWindow is the number of messages at once of the OSU bandwidth test.
 const osuWindow = 64
 
-// parseOSU parses a line of the OSU micro-benchmarks: comments with a title and headers, then size and values.
+// parseOSU parses a line of the OSU micro-benchmarks: comments with a title and headers, then size and values. Barriers
+// have no size.
 func parseOSU(p *parser, line string) error {
-	if strings.HasPrefix(line, "#") {
-		lower := strings.ToLower(line)
-		switch {
-		case strings.HasPrefix(lower, "# osu"):
-			p.columns = nil
-			p.test, p.window = osuTest(osuTitle.FindStringSubmatch(line))
-		case strings.HasPrefix(lower, "# size"):
-			p.columns = nil
-			return p.header(osuHeaders(strings.TrimSpace(line[1:])))
-		case strings.HasPrefix(lower, "# window_size="), strings.HasPrefix(lower, "# window size"):
-			return nil
-		}
+	lower := strings.ToLower(line)
+	switch {
+	case strings.HasPrefix(lower, "# osu"):
+		p.columns = nil
+		p.test, p.window = osuTest(osuTitle.FindStringSubmatch(line))
 		return nil
-	}
-	if p.columns == nil {
+	case strings.HasPrefix(lower, "# size"):
+		p.columns = nil
+		return p.header(osuHeaders(strings.TrimSpace(line[1:])))
+	case p.test == "barrier" && p.columns == nil && strings.HasPrefix(lower, "#") && strings.Contains(lower, "latency"):
+		p.columns = []column{{kind: "time", scale: 1e-6}}
+		return nil
+	case line[0] != '-' && (line[0] < '0' || line[0] > '9'):
+		return nil // a comment, or a message of the launcher
+	case strings.Trim(line, "-") == "":
+		return nil
+	case p.columns == nil:
 		return fmt.Errorf(`expected a line "# Size  Latency (us)" before numbers, found %q`, line)
-	}
-	if p.test == "" {
-		return nil // a test whose times are no message's
 	}
 	fields := strings.Fields(line)
 	if len(fields) > len(p.columns) {
@@ -262,8 +293,8 @@ func parseOSU(p *parser, line string) error {
 
 // osuHeaders divides the header line of an OSU benchmark into columns: "Size  Avg Latency(us)  Min Latency(us)".
 func osuHeaders(line string) []string {
-	var headers []string
-	for _, h := range regexp.MustCompile(`\s{2,}|\t+|\)\s+`).Split(line, -1) {
+	headers := []string{line[:len("size")]}
+	for _, h := range regexp.MustCompile(`\s{2,}|\t+|\)\s+`).Split(line[len("size"):], -1) {
 		if h = strings.TrimSpace(h); h != "" {
 			if strings.Contains(h, "(") && !strings.HasSuffix(h, ")") {
 				h += ")"
@@ -274,22 +305,24 @@ func osuHeaders(line string) []string {
 	return headers
 }
 
-// osuTest returns the test of a title, empty if it is not used, and its window.
+// osuTest returns the test of a title, under its own name if it is not used, and its window.
 func osuTest(match []string) (string, int) {
 	if match == nil {
 		return PingPong, 0
 	}
-	title := strings.ToLower(match[1])
+	library, title := strings.ToLower(match[1]), strings.ToLower(match[2])
+	collective, isCollective := strings.CutSuffix(title, " latency")
 	switch {
+	case library != "mpi" && library != "nccl" && !strings.HasPrefix(library, "mpi-"):
+		return library + " " + title, 0 // MPI_Put, OpenSHMEM
 	case title == "latency":
 		return PingPong, 0
 	case title == "bandwidth":
 		return Window, osuWindow
-	case strings.HasSuffix(title, " latency") && !strings.Contains(title, "multi"):
-		name := strings.TrimSuffix(title, " latency")
-		return strings.NewReplacer("-", "", " ", "", "_", "").Replace(name), 0 // allreduce, alltoallv
+	case isCollective && !strings.HasPrefix(collective, "multi"):
+		return strings.NewReplacer("-", "", " ", "", "_", "").Replace(collective), 0 // allreduce, alltoallv
 	}
-	return "", 0
+	return title, 0
 }
 
 // netPIPEBits is the megabit of NetPIPE 3.
@@ -319,7 +352,7 @@ func parseNetPIPE(p *parser, line string) error {
 		return fmt.Errorf("expected bytes, Mb/s and seconds of NetPIPE; %g Mb/s are not %d bytes in %g s", rate, bytes,
 			seconds)
 	}
-	return p.add(Measurement{Bytes: bytes, Seconds: seconds})
+	return p.add(Measurement{Bytes: bytes, Seconds: seconds, Step: lastDigit(fields[2])})
 }
 
 var (
@@ -399,10 +432,13 @@ func parseNetgauge(p *parser, line string) error {
 		}
 		return nil
 	}
+	if netgaugeRoundTrip.MatchString(line) || netgaugeResult.MatchString(line) {
+		return parseNetgaugeLog(p, line)
+	}
 	fields := strings.Fields(line)
 	switch {
 	case p.test == "loggp" && len(fields) >= 3:
-		return p.netgauge(fields[0], fields[2], 2) // PRTT(1,0,s) is a round trip
+		return p.loggp(fields)
 	case p.test != "loggp" && len(fields) > 8 && fields[1] == "-":
 		// The median of RTT/2 is the third number behind the second dash.
 		dashes := 0
@@ -414,8 +450,105 @@ func parseNetgauge(p *parser, line string) error {
 				return p.netgauge(fields[0], fields[i+3], 1)
 			}
 		}
+	case strings.Contains(line, " bytes ") && strings.HasPrefix(line, "Testing "):
+		return nil
 	}
-	return fmt.Errorf("expected a line of netgauge's loggp.out or one_one, found %q", line)
+	return fmt.Errorf("expected a line of netgauge's loggp or one_one, found %q", line)
+}
+
+// loggp adds the measurements of a line of loggp.out: size, n, PRTT(1,0,s), PRTT(n,0,s), PRTT(n,PRTT(1,0,s),s), L, o_s,
+// o_r and others. A round trip PRTT(n,d,s) has n messages, with a delay d before each but the first, and an answer of
+// the same size. The pattern is that of T. Hoefler et al., Low-Overhead LogGP Parameter Assessment for Modern
+// Interconnection Networks, IPDPS 2007.
+func (p *parser) loggp(fields []string) error {
+	if err := p.netgauge(fields[0], fields[2], 2); err != nil {
+		return err
+	}
+	if len(fields) < 8 {
+		return nil
+	}
+	if err := p.manyMessages(fields[0], fields[1], fields[3]); err != nil {
+		return err
+	}
+	return p.overheads(fields[0], fields[6], fields[7])
+}
+
+// Lines that netgauge's pattern loggp prints: a median of round trips, and the parameters of a size.
+var (
+	netgaugeRoundTrip = regexp.MustCompile(
+		`^n is (\d+), d is ([0-9.]+), o_r is ([01]), s is (\d+), the median latency in the test is (\S+) \(us\)`)
+	netgaugeResult = regexp.MustCompile(`^L=\S+\s+s=(\d+)\s+o_s=(\S+)\s+o_r=(\S+)\s+g=`)
+)
+
+// parseNetgaugeLog parses a line of the standard output of netgauge's pattern loggp; other lines are messages.
+func parseNetgaugeLog(p *parser, line string) error {
+	if m := netgaugeResult.FindStringSubmatch(line); m != nil {
+		return p.overheads(m[1], m[2], m[3])
+	}
+	m := netgaugeRoundTrip.FindStringSubmatch(line)
+	if m == nil || m[3] == "1" || strings.Trim(m[2], "0.") != "" {
+		return nil
+	}
+	if m[1] == "1" {
+		return p.netgauge(m[4], m[5], 2)
+	}
+	return p.manyMessages(m[4], m[1], m[5])
+}
+
+// manyMessages adds PRTT(n,0,s) behind PRTT(1,0,s) as a window of n messages: its answer is that of the smallest size
+// instead of one of s bytes.
+func (p *parser) manyMessages(bytes, count, time string) error {
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 || n > maxWindow {
+		return fmt.Errorf("expected a number of messages up to %d, found %q", maxWindow, count)
+	}
+	us, err := number(time)
+	if err != nil {
+		return err
+	}
+	if n == 1 {
+		return nil
+	}
+	rows := p.table.Rows
+	own := Measurement{Bytes: -1}
+	if len(rows) > 0 {
+		own = rows[len(rows)-1]
+	}
+	answer := own.Seconds
+	for _, m := range rows {
+		if m.Test == PingPong {
+			answer = min(answer, m.Seconds)
+		}
+	}
+	if bytes != strconv.FormatInt(own.Bytes, 10) || own.Test != PingPong {
+		return fmt.Errorf("expected one message of %s bytes before %d, found none", bytes, n)
+	}
+	return p.add(Measurement{Test: Window, Window: n, Bytes: own.Bytes, Seconds: us*1e-6 - own.Seconds + answer})
+}
+
+// maxWindow bounds the messages at once.
+const maxWindow = 1 << 20
+
+// overheads adds the times in calls that netgauge found: o_s of sends, o_r of receives of messages that are there.
+// Netgauge prints values that are no times, such as -nan, if its measurements contradict each other.
+func (p *parser) overheads(bytes, send, receive string) error {
+	n, err := size(bytes)
+	if err != nil {
+		return err
+	}
+	for _, call := range [][2]string{{SendCall, send}, {RecvLate, receive}} {
+		us, err := strconv.ParseFloat(strings.TrimPrefix(call[1], "-"), 64)
+		if err != nil {
+			return fmt.Errorf("expected a number, found %q", call[1])
+		}
+		if !(us >= 0) || math.IsInf(us, 1) || strings.HasPrefix(call[1], "-") {
+			continue
+		}
+		if err := p.add(Measurement{Test: call[0], Bytes: n, Seconds: us * 1e-6}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // netgauge adds a time in microseconds of the given number of messages.
@@ -428,5 +561,5 @@ func (p *parser) netgauge(bytes, time string, messages float64) error {
 	if err != nil {
 		return err
 	}
-	return p.add(Measurement{Bytes: n, Seconds: us * 1e-6 / messages})
+	return p.add(Measurement{Bytes: n, Seconds: us * 1e-6 / messages, Step: lastDigit(time) * 1e-6 / messages})
 }

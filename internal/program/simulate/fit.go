@@ -3,7 +3,10 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/fit"
+	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // fitFlags are the flags of --fit.
@@ -129,6 +133,7 @@ func (o *options) fit(p *cli.Program, args []string) error {
 		p.Warn("%s", text)
 	}
 	if o.fitting.file != "" {
+		estimate.From(filepath.Dir(o.fitting.file))
 		if err := p.WriteOutput(o.fitting.file, estimate.Write); err != nil {
 			return err
 		}
@@ -157,6 +162,12 @@ func (o *options) applyFitted(p *cli.Program) error {
 	if !o.Flags.Changed("backend") && slices.Contains(calibrate.Backends, f.Backend) && f.Backend != o.Backend {
 		o.Backend = f.Backend
 		p.Info("%s: parameters of the backend %s", name, f.Backend)
+	}
+	if f.Backend == o.Backend && topology.IsPlatform(f.Topology) && !o.Flags.Changed("topology") {
+		if _, err := os.Stat(f.Beside(name)); err != nil {
+			return fmt.Errorf("%s: member \"topology\": expected %s in the working folder or in that of the parameter "+
+				"file, found none; name the network with --topology", name, f.Topology)
+		}
 	}
 	if o.Flags.Changed("collective") || f.Backend != o.Backend {
 		return nil
@@ -231,7 +242,17 @@ func (o *options) checkFit(p *cli.Program) error {
 	return o.CreateOutputs(p)
 }
 
+// readTable reads the table in FILE, or in FILE@RANKS, whose collectives have that number of ranks.
 func readTable(p *cli.Program, name string) (*fit.Table, error) {
+	ranks := 0
+	if at := strings.LastIndexByte(name, '@'); at > 0 {
+		if _, err := os.Stat(name); err != nil {
+			if ranks, err = strconv.Atoi(name[at+1:]); err != nil || ranks < 1 {
+				return nil, cli.Usagef("%s: expected FILE@RANKS with a number of ranks, found %q", name, name[at+1:])
+			}
+			name = name[:at]
+		}
+	}
 	in, err := p.Open(name, false)
 	if err != nil {
 		return nil, err
@@ -241,7 +262,11 @@ func readTable(p *cli.Program, name string) (*fit.Table, error) {
 	if err != nil {
 		return nil, format.InFile(in.Name, err)
 	}
-	return fit.Read(in.Name, data)
+	table, err := fit.Read(in.Name, data)
+	if err != nil || ranks == 0 {
+		return table, err
+	}
+	return table, table.SetRanks(ranks)
 }
 
 // readMessages returns the times of messages of a recorded trace.

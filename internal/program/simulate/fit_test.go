@@ -129,6 +129,47 @@ func TestFitNetworks(t *testing.T) {
 	}
 }
 
+// TestFitFiles checks that a parameter file finds its network from other folders, and that FILE@RANKS states the number
+// of ranks of a table.
+func TestFitFiles(t *testing.T) {
+	keepResults(t, nil)
+	for _, folder := range []string{"net", "out"} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"net/p.xml": `<platform version="4.1"><cluster id="c" prefix="h" suffix="" radical="0-3" speed="1Gf" bw="1GBps"
+			lat="1us"/></platform>`,
+		"t.csv": "test,bytes,us\npingpong,8,1\npingpong,1000000,1001\n",
+		"c.txt": "# OSU MPI Allreduce Latency Test v7.3\n# Size  Avg Latency(us)\n8  4.0\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := clitest.Run(newCommand, "--fit", "--fit-backend", "flow", "--topology", "net/p.xml", "--fit-out", "out/m.json",
+		"t.csv", "c.txt@4")
+	if r.Status != 0 || !strings.Contains(r.Stdout, "allreduce   4") {
+		t.Fatalf("status %d, stdout %s, stderr %s", r.Status, r.Stdout, r.Stderr)
+	}
+	run := func(want string) {
+		t.Helper()
+		r := clitest.Run(newCommand, "-q", "--params", "out/m.json", "ring.parquet")
+		if !strings.Contains(r.Stdout+r.Stderr, want) {
+			t.Errorf("status %d, stdout %s, stderr %s, expected %s", r.Status, r.Stdout, r.Stderr, want)
+		}
+	}
+	run("flow")
+	if err := os.Remove("net/p.xml"); err != nil {
+		t.Fatal(err)
+	}
+	run(`out/m.json: member "topology": expected ../net/p.xml in the working folder`)
+	if r := clitest.Run(newCommand, "--fit", "t.csv@x"); r.Status != 2 || !strings.Contains(r.Stderr, "expected FILE@RANKS") {
+		t.Errorf("status %d, stderr %s", r.Status, r.Stderr)
+	}
+}
+
 // TestFitPlot draws a fit, and compares its numbers with the table.
 func TestFitPlot(t *testing.T) {
 	keepResults(t, nil)
