@@ -9,6 +9,7 @@ func TestPrefetch(t *testing.T) {
 		Prefetch(array, i)
 		Prefetch([]uint64(nil), i)
 	}
+	PrefetchLine(^uintptr(0))
 	PrefetchLines(0, ^uintptr(0))
 }
 

@@ -1,5 +1,11 @@
 #include "textflag.h"
 
+// func PrefetchLine(at uintptr)
+TEXT ·PrefetchLine(SB), NOSPLIT, $0-8
+	MOVQ at+0(FP), AX
+	PREFETCHT0 (AX)
+	RET
+
 // func PrefetchLines(a, b uintptr)
 TEXT ·PrefetchLines(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), AX

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/tracedag/tracedag/internal/cpu"
 )
 
 // Wheel is a hierarchical timing wheel: a priority queue for events that are mostly due shortly after the earliest. It
@@ -28,20 +30,31 @@ type Wheel struct {
 	now     uint64  // number of the current bucket: a time shifted by grain
 	span    uint64  // number of near buckets after now; 0 in an unused queue
 
-	near       [nearSize][]Event // buckets after now, by bucket number modulo nearSize; nil: empty
+	near       [nearSize]list // buckets after now, by bucket number modulo nearSize
 	nearFilled [nearSize / 64]uint64
 	nearWords  uint64 // one bit per nearGroup words of nearFilled that are not all 0
 
 	// Events of later turns. The highest digit in which the turn differs from the last near turn selects the wheel.
-	wheels  [wheels][wheelSize][]Event     // nil: empty
+	wheels  [wheels][wheelSize]list
 	filled  [wheels][wheelSize / 64]uint64 // one bit per non-empty slot
 	words   [wheels]uint64                 // one bit per non-zero word of filled
 	waiting int                            // number of events in near buckets and wheels
 
-	// Free lists: a new bucket or slot reuses the memory of an emptied one, so that memory stays small and cached.
-	spareNear, spareFar [][]Event
+	// The lists of events consist of chunks of store. A list takes the chunk that was emptied last, so that memory stays
+	// small and cached.
+	store []Event
+	links []uint32 // by chunk: 1 + the next chunk of its list, or of the free ones
+	spare uint32   // 1 + the first free chunk; 0: none
 
-	ends [1 << mostDigits]uint32 // scratch space of distribute
+	// Scratch space of distribute.
+	ends      [1 << mostDigits]uint32
+	unordered []Event
+}
+
+// list is a list of events in chunks. The zero value is empty.
+type list struct {
+	first uint32 // the first chunk
+	end   uint32 // index in store after the last event; a multiple of chunkSize: the last chunk is full; 0: empty
 }
 
 const (
@@ -52,8 +65,13 @@ const (
 	nearSize  = nearTurns * wheelSize
 	nearGroup = nearSize / 64 / 64 // words of nearFilled per bit of nearWords
 
-	// mostMoves limits the events of current that move to insert another.
-	mostMoves = 16
+	// chunkSize is the number of events of a chunk. It must be a power of two.
+	chunkSize = 16
+	// fewChunks is the initial number of chunks.
+	fewChunks = 16
+
+	// mostMoves limits the events of current that move to insert another: they are copied faster than late grows by one.
+	mostMoves = 256
 	// fewEvents is the size of the largest bucket that is sorted by insertion alone.
 	fewEvents = 24
 	// mostSortMoves is the average number of positions that insertion may move an event.
@@ -93,10 +111,10 @@ func (w *Wheel) Push(e Event) {
 	if bucket-w.now-1 < w.span {
 		// The usual case makes no calls, so that no argument needs a place on the stack.
 		events := &w.near[bucket%nearSize]
-		if n := len(*events); n > 0 && n < cap(*events) {
+		if at := events.end; at%chunkSize != 0 {
 			w.waiting++
-			*events = (*events)[:n+1]
-			(*events)[n] = e
+			events.end = at + 1
+			w.store[at] = e
 			return
 		}
 	}
@@ -108,23 +126,60 @@ func (w *Wheel) pushNear(e Event, bucket uint64) {
 	w.waiting++
 	slot := bucket % nearSize
 	events := &w.near[slot]
-	if *events == nil {
+	if events.end == 0 {
 		w.nearFilled[slot/64] |= 1 << (slot % 64)
 		w.nearWords |= 1 << (slot / 64 / nearGroup)
-		*events = reuse(&w.spareNear)
 	}
-	*events = append(*events, e)
+	w.add(events, e)
 }
 
-// reuse returns an empty list of events, from the free list if possible.
-func reuse(spare *[][]Event) []Event {
-	s := *spare
-	last := len(s) - 1
-	if last < 0 {
-		return make([]Event, 0, 4)
+// add appends an event to a list.
+func (w *Wheel) add(l *list, e Event) {
+	at := l.end
+	if at%chunkSize == 0 {
+		if w.spare == 0 {
+			w.grow()
+		}
+		chunk := w.spare - 1
+		w.spare = w.links[chunk]
+		if at == 0 {
+			l.first = chunk
+		} else {
+			w.links[at/chunkSize-1] = chunk + 1
+		}
+		at = chunk * chunkSize
 	}
-	*spare = s[:last]
-	return s[last]
+	w.store[at] = e
+	l.end = at + 1
+}
+
+// grow doubles the number of chunks. There must be no free ones.
+func (w *Wheel) grow() {
+	chunks := len(w.links)
+	grown := max(fewChunks, 2*chunks)
+	store := cpu.InHugePages(make([]Event, grown*chunkSize))
+	copy(store, w.store)
+	w.store = store
+	w.links = slices.Grow(w.links, grown-chunks)
+	w.spare = uint32(chunks) + 1
+	for chunk := chunks; chunk < grown-1; chunk++ {
+		w.links = append(w.links, uint32(chunk)+2)
+	}
+	w.links = append(w.links, 0)
+}
+
+// release makes the chunks of a list available.
+func (w *Wheel) release(l list) {
+	w.links[(l.end-1)/chunkSize] = w.spare
+	w.spare = l.first + 1
+}
+
+// chunk returns the events of a chunk of a list which must not be empty, and the next chunk, or false after the last.
+func (w *Wheel) chunk(l list, chunk uint32) (events []Event, next uint32, more bool) {
+	if from := chunk * chunkSize; l.end > from && l.end-from <= chunkSize {
+		return w.store[from:l.end], 0, false
+	}
+	return w.store[chunk*chunkSize:][:chunkSize], w.links[chunk] - 1, true
 }
 
 // pushElsewhere adds an event for which Push has no room: to an empty or full near bucket, or to the current one, an
@@ -158,12 +213,17 @@ func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 		w.count()
 		return
 	}
-	for at > w.cursor && at+mostMoves > len(w.current) && e.before(w.current[at-1]) {
-		at--
-	}
-	if at > w.cursor && e.before(w.current[at-1]) {
+	first := max(w.cursor, at-mostMoves)
+	if first > w.cursor && e.before(w.current[first-1]) {
 		w.late.Push(e)
 	} else {
+		for first < at {
+			if middle := int(uint(first+at) / 2); e.before(w.current[middle]) {
+				at = middle
+			} else {
+				first = middle + 1
+			}
+		}
 		w.current = append(w.current, e)
 		copy(w.current[at+1:], w.current[at:])
 		w.current[at] = e
@@ -196,12 +256,11 @@ func (w *Wheel) putFar(e Event) {
 	wheel := (bits.Len64(turn^w.lastNear()) - 1) / wheelBits
 	slot := uint(turn>>(wheel*wheelBits)) % wheelSize
 	events := &w.wheels[wheel][slot]
-	if *events == nil {
+	if events.end == 0 {
 		w.filled[wheel][slot/64] |= 1 << (slot % 64)
 		w.words[wheel] |= 1 << (slot / 64)
-		*events = reuse(&w.spareFar)
 	}
-	*events = append(*events, e)
+	w.add(events, e)
 }
 
 // Pop removes and returns the earliest event. The queue must not be empty.
@@ -290,22 +349,31 @@ func (w *Wheel) advance(last uint64) bool {
 func (w *Wheel) open(bucket uint64) {
 	slot := bucket % nearSize
 	events := w.near[slot]
-	w.near[slot] = nil
+	w.near[slot] = list{}
 	w.nearFilled[slot/64] &^= 1 << (slot % 64)
 	if group := slot / 64 / nearGroup; *(*[nearGroup]uint64)(w.nearFilled[group*nearGroup:]) == [nearGroup]uint64{} {
 		w.nearWords &^= 1 << group
 	}
-	if w.current != nil {
-		w.spareNear = append(w.spareNear, w.current[:0])
+	w.current = w.current[:0]
+	chunk, more := events.first, true
+	if from := chunk * chunkSize; events.end == from+1 && cap(w.current) > 0 { // a single event, without calls
+		w.current, more = append(w.current, w.store[from]), false
 	}
-	w.waiting -= len(events)
-	w.current, w.cursor, w.ready = w.inOrder(events), 0, len(events)
+	for more {
+		var some []Event
+		some, chunk, more = w.chunk(events, chunk)
+		w.current = append(w.current, some...)
+	}
+	w.release(events)
+	w.waiting -= len(w.current)
+	w.order()
+	w.cursor, w.ready = 0, len(w.current)
 	last := w.lastNear()
 	w.turnTo(bucket)
 	for turn := last + 1; turn <= w.lastNear(); turn++ {
 		// The events of the turn are in the wheel of the highest digit in which it differs from the previous turn.
 		wheel := (bits.Len64(turn^(turn-1)) - 1) / wheelBits
-		if slot := int(turn >> (wheel * wheelBits) % wheelSize); w.wheels[wheel][slot] != nil {
+		if slot := int(turn >> (wheel * wheelBits) % wheelSize); w.wheels[wheel][slot].end != 0 {
 			w.empty(wheel, slot)
 		}
 	}
@@ -314,15 +382,19 @@ func (w *Wheel) open(bucket uint64) {
 // empty moves the events of a slot down.
 func (w *Wheel) empty(wheel, slot int) {
 	events := w.wheels[wheel][slot]
-	w.wheels[wheel][slot] = nil
+	w.wheels[wheel][slot] = list{}
 	if w.filled[wheel][slot/64] &^= 1 << (slot % 64); w.filled[wheel][slot/64] == 0 {
 		w.words[wheel] &^= 1 << (slot / 64)
 	}
-	w.waiting -= len(events)
-	for _, e := range events {
-		w.Push(e)
+	for chunk, more := events.first, true; more; {
+		var some []Event
+		some, chunk, more = w.chunk(events, chunk)
+		w.waiting -= len(some)
+		for _, e := range some {
+			w.Push(e)
+		}
 	}
-	w.spareFar = append(w.spareFar, events[:0])
+	w.release(events)
 }
 
 // firstNear returns the number of the first non-empty near bucket; ok is false if all are empty.
@@ -378,20 +450,22 @@ func (w *Wheel) firstFilled(wheel, from int) int {
 	return k*64 + bits.TrailingZeros64(words[k])
 }
 
-// inOrder sorts the events of a bucket, which are mostly in key order. It may return them in other memory.
-func (w *Wheel) inOrder(events []Event) []Event {
+// order sorts the events of the current bucket, which are mostly in key order.
+func (w *Wheel) order() {
 	if w.unsorted {
-		return events
+		return
 	}
+	events := w.current
 	sorted := 1
 	for sorted < len(events) && !events[sorted].before(events[sorted-1]) {
 		sorted++
 	}
 	if sorted >= len(events) {
-		return events
+		return
 	}
 	if len(events) > fewEvents && w.grain > 0 { // with grain 0 all events have the same time
-		events, sorted = w.distribute(events), 1
+		w.distribute()
+		events, sorted = w.current, 1
 	}
 	moves := mostSortMoves * len(events)
 	for i := sorted; i < len(events); i++ {
@@ -405,15 +479,16 @@ func (w *Wheel) inOrder(events []Event) []Event {
 			break
 		}
 	}
-	return events
 }
 
 func compare(a, b Event) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Key, b.Key))
 }
 
-// distribute sorts events by the highest bits of their times within a bucket with a stable counting sort.
-func (w *Wheel) distribute(events []Event) []Event {
+// distribute sorts the events of the current bucket by the highest bits of their times within it with a stable counting
+// sort.
+func (w *Wheel) distribute() {
+	events := w.current
 	digits := min(uint(bits.Len(uint(len(events)))), w.grain, mostDigits)
 	shift := w.grain - digits
 	ends := w.ends[:1<<digits]
@@ -426,14 +501,13 @@ func (w *Wheel) distribute(events []Event) []Event {
 	for i := range ends {
 		sum, ends[i] = sum+ends[i], sum
 	}
-	out := slices.Grow(reuse(&w.spareNear), len(events))[:len(events)]
+	out := slices.Grow(w.unordered[:0], len(events))[:len(events)]
 	for i := range events {
 		k := &ends[events[i].Time>>shift&mask]
 		out[*k] = events[i]
 		*k++
 	}
-	w.spareNear = append(w.spareNear, events[:0])
-	return out
+	w.current, w.unordered = out, events
 }
 
 // Peek returns, for prefetching, the payload of the event that pops after k others, if the wheel knows it without any
