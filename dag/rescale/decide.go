@@ -99,6 +99,7 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	if err != nil {
 		return nil, err
 	}
+	asked := o
 	models, truths := make([]*model, len(others)), make([]*volumes, len(others))
 	used := map[int]bool{len(t.Ranks): true}
 	for i, other := range others {
@@ -111,6 +112,19 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 			return nil, fmt.Errorf("the trace of %d ranks: %w", len(other.Ranks), err)
 		}
 		grid := models[i].old.grid
+		if len(grid) != len(m.old.grid) && asked.OldGrid == nil {
+			as, err := analyzeAs(ctx, t, len(grid))
+			if err != nil {
+				return nil, err
+			}
+			if as != nil {
+				asked.OldGrid = as.old.grid
+				d, err := Decide(ctx, t, others, asked, fixed)
+				if r := (*Refusal)(nil); err == nil || !errors.As(err, &r) {
+					return d, err
+				}
+			}
+		}
 		if len(grid) != len(m.old.grid) {
 			return nil, refuse("the %d ranks form a grid of %s, the %d ranks of another trace one of %s", len(t.Ranks),
 				text(m.old.grid), len(other.Ranks), text(grid))
@@ -164,6 +178,24 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	best.Options.settled = !o.FixedRounds && !o.GrowingRounds
 	best.Options.compare, best.Options.decided = !fixed, best
 	return best, nil
+}
+
+// analyzeAs finds the structure of a trace on a grid of a number of dimensions, such as that of another trace. It
+// returns nil if there is none, and takes the most balanced grid that gives one.
+func analyzeAs(ctx context.Context, t *dag.Trace, dims int) (*model, error) {
+	all := grids(len(t.Ranks), dims)
+	const most = 8
+	for _, grid := range all[:min(most, len(all))] {
+		m, err := analyze(ctx, t, grid)
+		var r *Refusal
+		switch {
+		case err == nil:
+			return m, nil
+		case !errors.As(err, &r):
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // tries returns the options to compare.

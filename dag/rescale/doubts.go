@@ -41,6 +41,9 @@ func (g *target) doubts() (all []doubt) {
 	if d := g.cubeDoubt(); d != nil {
 		all = append(all, *d)
 	}
+	if d := g.nodeDoubt(); d != nil {
+		all = append(all, *d)
+	}
 	all = append(all, g.roundDoubts()...)
 	all = append(all, g.distanceDoubts()...)
 	if d := g.timesDoubt(); d != nil {
@@ -86,6 +89,25 @@ func (g *target) cubeDoubt() *doubt {
 	grid := strings.TrimSuffix(strings.Repeat("2x", bits.Len(uint(g.old.ranks))-1), "x")
 	return &doubt{"two messages of each rank to partners by exclusive or", []string{"rounds of a hypercube",
 		"both neighbors on a periodic grid of " + grid}, giveOldGrid + " " + grid}
+}
+
+// nodeDoubt returns the doubt whether nodes of ranks keep their size, or their number, or both grow, or nil. Other
+// traces show that.
+func (g *target) nodeDoubt() *doubt {
+	if g.o.decided != nil {
+		return nil
+	}
+	for i := range g.slots {
+		s := &g.slots[i]
+		if s.call == nil || s.always || s.feature.kind != residue {
+			continue
+		}
+		size := s.feature.dim
+		far := big.NewRat(int64(size)*int64(g.new.ranks), int64(g.old.ranks))
+		return &doubt{fmt.Sprintf("the ranks of a node with %s", s.call.describe()),
+			[]string{fmt.Sprint(size), far.RatString() + " (a part of the ranks)"}, ""}
+	}
+	return nil
 }
 
 // roundDoubts names the loops whose number of rounds may be fixed, or depend on the number of ranks.
@@ -208,6 +230,9 @@ func (g *target) sizeDoubts() (all []doubt) {
 func (g *target) sizeDoubt(s *slot, inst *instance, v int64, which int) *doubt {
 	at := g.scaled(s, inst, v, which)
 	what := fmt.Sprintf("the size of %s, %d B on %d ranks", s.call.name(), v, g.old.ranks)
+	if d := g.dividedDoubt(s, inst, what, v); d != nil {
+		return d
+	}
 	choices := []string{fmt.Sprintf("%d B", at)}
 	values := []int64{at}
 	laws, compared := g.o.laws[g.sizedOf(inst, v, which)]
@@ -233,6 +258,33 @@ func (g *target) sizeDoubt(s *slot, inst *instance, v int64, which int) *doubt {
 		d.remedy = giveScaling
 	}
 	return d
+}
+
+// dividedDoubt returns a doubt about the size of a message that was v bytes, a whole number of elements, and becomes a
+// part that is not, or nil: programs round it in ways of their own.
+func (g *target) dividedDoubt(s *slot, inst *instance, what string, v int64) *doubt {
+	if s.call.kind != dag.Send || v <= few {
+		return nil
+	}
+	constant, f := g.shareOf(s, inst, v, 0)
+	element := int64(8) // bytes
+	for (v-constant)%element != 0 {
+		element /= 2
+	}
+	high, low := bits.Mul64(uint64((v-constant)/element), uint64(f.numerator))
+	if high >= uint64(f.denominator) {
+		return nil
+	}
+	whole, rest := bits.Div64(high, low, uint64(f.denominator))
+	if rest == 0 {
+		return nil
+	}
+	at := constant + int64(whole)*element
+	choices := []string{fmt.Sprintf("%d B", at), fmt.Sprintf("%d B", at+element)}
+	if g.scaled(s, inst, v, 0) > at {
+		slices.Reverse(choices)
+	}
+	return &doubt{what: what + ", which the new number of ranks does not divide", choices: choices}
 }
 
 // lawsOf returns the laws besides that of scaled that the structure of the program allows for a size; those that other

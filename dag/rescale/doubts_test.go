@@ -101,6 +101,34 @@ func torus(grid ...int) *dag.Trace {
 	})
 }
 
+// nodes is messages of the ranks of each node of four to its first one, which collects them.
+func nodes(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for range 2 {
+			add(dag.Op{Duration: 1000})
+			for k := 1; k < 4 && rank%4 == 0; k++ {
+				add(dag.Op{Kind: dag.Recv, Peer: int32(rank + k), Bytes: 4096, Tag: 5})
+			}
+			if rank%4 != 0 {
+				add(dag.Op{Kind: dag.Send, Peer: int32(rank - rank%4), Bytes: 4096, Tag: 5})
+			}
+			add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+		}
+	})
+}
+
+// blocks is blocks of a whole of elements of 8 bytes that go around a ring.
+func blocks(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		bytes := int64(32000/n) * 8
+		for range 2 {
+			add(dag.Op{Kind: dag.Send, Peer: int32((rank + 1) % n), Bytes: bytes})
+			add(dag.Op{Kind: dag.Recv, Peer: int32((rank + n - 1) % n), Bytes: bytes})
+		}
+		add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+	})
+}
+
 // counted is an allreduce of one number of 4 bytes for each rank.
 func counted(n int) *dag.Trace {
 	return calls(n, func(_ int, add func(dag.Op)) {
@@ -190,6 +218,18 @@ func TestDoubts(t *testing.T) {
 			"does not divide it", nil},
 		{"a hypercube or a torus", torus(2, 2, 2, 2), rescale.Options{Ranks: 32}, "--old-grid 2x2x2x2", []remedy{
 			{rescale.Options{OldGrid: []int{2, 2, 2, 2}, Grid: []int{4, 2, 2, 2}}, nil, torus(4, 2, 2, 2)}}},
+		{"a torus by another trace", torus(2, 2, 2, 2), rescale.Options{Ranks: 64, Grid: []int{4, 4, 2, 2}},
+			"or both neighbors", []remedy{
+				{rescale.Options{Grid: []int{4, 4, 2, 2}}, traces(torus(4, 2, 2, 2)), torus(4, 4, 2, 2)}}},
+		{"grids of two libraries", stencil("4x4"), rescale.Options{Ranks: 36}, "6x6 or 4x9 or 9x4", []remedy{
+			{rescale.Options{Grid: []int{9, 4}}, nil, stencil("4x9")}, {likeliest, nil, stencil("6x6")},
+			{rescale.Options{}, traces(stencil("10x10")), stencil("6x6")}}},
+		{"nodes of ranks", nodes(24), rescale.Options{Ranks: 96}, "4 or 16 (a part of the ranks)", []remedy{
+			{rescale.Options{}, traces(nodes(48)), nodes(96)}, {likeliest, nil, nodes(96)}}},
+		{"nodes like rows", nodes(16), rescale.Options{Ranks: 96}, "", []remedy{
+			{rescale.Options{}, traces(nodes(32)), nodes(96)}}},
+		{"blocks of elements", blocks(12), rescale.Options{Ranks: 48, Scaling: rescale.Strong},
+			"does not divide: 5336 B or 5328 B", nil},
 		{"as many numbers as ranks", counted(16), rescale.Options{Ranks: 64}, "64 B or 256 B (as N)", []remedy{
 			{rescale.Options{}, traces(counted(32)), counted(64)}}},
 		{"halves", halved(16), rescale.Options{Ranks: 64}, "32768 B or 131072 B (as N)", []remedy{

@@ -284,10 +284,21 @@ func (g *target) assignDonors(ctx context.Context) ([]Class, error) {
 		return classes, nil
 	}
 	members := map[character][]int32{}
+	first, last := g.lone()
+	placeOf := func(s *space, rank int) int32 { // those of a lone rank are like no other
+		place := 3 * s.place(rank)
+		switch {
+		case first && rank == 0:
+			place++
+		case last && rank == s.ranks-1:
+			place += 2
+		}
+		return place
+	}
 	roles, differ := g.recordedRoles(), false
 	for rank, r := range roles {
-		place := g.old.place(rank)
-		differ = differ || r != roles[places[place][0]]
+		place := placeOf(&g.old, rank)
+		differ = differ || r != roles[places[g.old.place(rank)][0]]
 		for _, c := range r.characters(place) {
 			if n := len(members[c]); n == 0 || members[c][n-1] != int32(rank) {
 				members[c] = append(members[c], int32(rank))
@@ -299,7 +310,7 @@ func (g *target) assignDonors(ctx context.Context) ([]Class, error) {
 	queues := map[character][]int32{}
 	random := rand.New(rand.NewPCG(uint64(g.o.Seed), 0x7265736361_6c65))
 	for rank := range g.donors {
-		place := g.new.place(rank)
+		place := placeOf(&g.new, rank)
 		of := kind{place, 0}
 		if differ {
 			of.pattern = g.patternOf[rank]
@@ -322,6 +333,33 @@ func (g *target) assignDonors(ctx context.Context) ([]Class, error) {
 		g.donors[rank], queues[c] = queues[c][0], queues[c][1:]
 	}
 	return classes, nil
+}
+
+// lone reports whether the first or the last rank alone has a calc, such as a root that computes with what it gathered.
+func (g *target) lone() (first, last bool) {
+	for i := range g.slots {
+		if s := &g.slots[i]; s.call != nil || s.join {
+			continue
+		}
+		rank := onlyRank(g.opAt[i])
+		first, last = first || rank == 0, last || rank == g.old.ranks-1
+	}
+	return first, last
+}
+
+// onlyRank returns the only rank that has a slot, -1 if several have it or none.
+func onlyRank(ops []int32) int {
+	only := -1
+	for rank, op := range ops {
+		switch {
+		case op < 0:
+		case only >= 0:
+			return -1
+		default:
+			only = rank
+		}
+	}
+	return only
 }
 
 // recordedRoles returns the role of each recorded rank.
@@ -636,15 +674,21 @@ func (f *share) times(a, b int) {
 
 // scaled returns the size on the new number of ranks; which is 0 for Bytes, 1 for RecvBytes.
 func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
+	constant, f := g.shareOf(s, i, v, which)
+	return constant + scaleBytes(v-constant, f.numerator, f.denominator)
+}
+
+// shareOf returns the part of a size that is the same on the new number of ranks, and the factor of the rest.
+func (g *target) shareOf(s *slot, i *instance, v int64, which int) (constant int64, f share) {
+	f = share{1, 1}
 	if v == 0 {
-		return 0
+		return 0, f
 	}
-	f := share{1, 1}
 	c := s.call
 	p, n := g.old.ranks, g.new.ranks
 	if key := g.sizedOf(i, v, which); len(g.o.laws[key]) > 0 && !g.o.fits[key] {
 		l := g.o.laws[key][0]
-		return l.apply(v, l.share(&g.old, n, g.new.grid))
+		return l.constant, l.share(&g.old, n, g.new.grid)
 	}
 	strong := g.o.Scaling == Strong
 	if c.kind != dag.Coll {
@@ -675,7 +719,7 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 		case strong && c.rule.moves():
 			f.shareOf(v, p, n)
 		}
-		return scaleBytes(v, f.numerator, f.denominator)
+		return 0, f
 	}
 	_, before := g.old.memberOf(c.comm, 0)
 	_, after := g.new.memberOf(c.comm, 0)
@@ -712,7 +756,7 @@ func (g *target) scaled(s *slot, i *instance, v int64, which int) int64 {
 	case dag.Bcast, dag.Reduce, dag.Allreduce, dag.Scan, dag.Exscan:
 		g.shrink(&f, c.comm, v)
 	}
-	return scaleBytes(v, f.numerator, f.denominator)
+	return 0, f
 }
 
 // sizedOf returns the call of a size, of the first round of a loop if the size changes from round to round.

@@ -27,13 +27,21 @@ func (g *target) newGrid() (grid []int, source string, err error) {
 			len(old))
 	}
 	recorded := append([][]int{old}, o.seen...)
-	square := !slices.ContainsFunc(recorded, func(r []int) bool {
-		return !slices.Equal(descending(r), balanced(product(r), len(r)))
-	})
+	made := func(by func(n, dims int) []int) bool {
+		return !slices.ContainsFunc(recorded, func(r []int) bool {
+			return !slices.Equal(descending(r), by(product(r), len(r)))
+		})
+	}
+	square := made(balanced)
 	var list [][]int
 	if square {
-		list, source = g.orders(recorded), "balanced"
-	} else {
+		list, source = g.orders(balanced(o.Ranks, len(old)), recorded), "balanced"
+	}
+	if made(unbalanced) {
+		list = append(list, g.orders(unbalanced(o.Ranks, len(old)), recorded)...)
+		square, source = true, "balanced"
+	}
+	if !square {
 		list, source = proportional(choices, recorded), "proportions"
 	}
 	if !square || g.nodes() {
@@ -104,10 +112,30 @@ func textsOf(grids [][]int) string {
 	return all
 }
 
-// orders returns the balanced grids of the new ranks whose dimensions are in the order of the recorded ones: those that
-// were longer stay longer. If the recorded ones do not show the order, the first is that of the first use.
-func (g *target) orders(recorded [][]int) (all [][]int) {
-	lengths := balanced(g.o.Ranks, len(g.old.grid))
+// unbalanced returns the grid of n ranks of MPI_Dims_create in versions of Open MPI and in SimGrid's SMPI, which take
+// the square of a prime for a prime if it is the odd part of the number.
+func unbalanced(n, dims int) []int {
+	var factors []int
+	take := func(f int) {
+		for n > f && n%f == 0 {
+			factors, n = append(factors, f), n/f
+		}
+	}
+	take(2)
+	odd := n
+	for f := 3; f*f < odd; f += 2 {
+		take(f)
+	}
+	grid := slices.Repeat([]int{1}, dims)
+	for _, f := range slices.Backward(append(factors, n)) {
+		grid[slices.Index(grid, slices.Min(grid))] *= f
+	}
+	return descending(grid)
+}
+
+// orders returns the grids of the lengths whose dimensions are in the order of the recorded ones: those that were
+// longer stay longer. If the recorded ones do not show the order, the first is that of the first use.
+func (g *target) orders(lengths []int, recorded [][]int) (all [][]int) {
 	var add func(left, grid []int)
 	add = func(left, grid []int) {
 		if len(left) == 0 && inOrder(grid, recorded) {

@@ -30,6 +30,7 @@ const (
 	inTree                 // remainder modulo twice the displacement: a binomial tree from the leaves
 	belowTree              // the rank against the displacement: a binomial tree from the root
 	multiples              // whether all coordinates are multiples of the displacement: a coarse level
+	residue                // remainder of the rank modulo dim: nodes of as many ranks
 )
 
 // of returns the value of the feature for a rank.
@@ -83,6 +84,8 @@ func (f feature) of(s *space, rank int) int32 {
 				return 1
 			}
 		}
+	case residue:
+		return int32(rank % f.dim)
 	case belowTree:
 		return multiple(rank/f.call.distance()*f.call.distance(), f.call.distance())
 	}
@@ -135,6 +138,9 @@ func (c *call) root(size int) int {
 }
 
 func (f feature) describe() string {
+	if f.kind == residue {
+		return fmt.Sprintf("remainder of the rank modulo %d", f.dim)
+	}
 	return []string{"all ranks", fmt.Sprintf("place along %c", axes[f.dim]), "first or last rank",
 		fmt.Sprintf("parity along %c", axes[f.dim]), "parity of the rank", "parity of the sum of coordinates",
 		"half of the ranks", "places along all dimensions", "root or not",
@@ -182,6 +188,7 @@ func (m *model) fitPresence(i int32) error {
 	if c := s.call; (c.rule == onLine || c.rule == onGrid) && c.at.step() > 1 {
 		features = append(features, feature{kind: multiples})
 	}
+	features = append(features, m.residues(s.call)...)
 	for _, f := range features {
 		f.call = s.call
 		table := map[int32]bool{}
@@ -202,6 +209,21 @@ func (m *model) fitPresence(i int32) error {
 	op := m.opAt[i][with[0]]
 	return refuse("rank %d: op %d: %s: made by ranks %s (peers %s), not by ranks %s, which no rule explains", with[0],
 		op, s.call.describe(), firstOf(with), firstOf(m.peers(i, with)), firstOf(without))
+}
+
+// residues returns the features of ranks in nodes of k ranks each, whose messages stay in the node; each node has the
+// same, and there are several.
+func (m *model) residues(c *call) (all []feature) {
+	if !isMessage(c.kind) || c.rule != onLine || len(m.old.grid) > 1 {
+		return nil
+	}
+	const least, most = 3, 1 << 10
+	for k := max(least, c.distance()+1); 2*k <= m.old.ranks && k <= most; k++ {
+		if m.old.ranks%k == 0 {
+			all = append(all, feature{kind: residue, dim: k})
+		}
+	}
+	return all
 }
 
 // peers returns the peers of the ops of a slot.

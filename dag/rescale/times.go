@@ -332,7 +332,8 @@ func (l *timeLearner) seen(slots []int32, at site, n int) (seen []timed) {
 		if a.compute <= 0 || b.compute <= 0 || at != everywhere && math.Abs(a.ops-b.ops) > near*b.ops {
 			return nil
 		}
-		seen = append(seen, timed{other.old.ranks, other.old.grid, b.compute / a.compute})
+		seen = append(seen, timed{ranks: other.old.ranks, grid: other.old.grid, ratio: b.compute / a.compute,
+			rough: math.Abs(a.ops-b.ops) > near*b.ops})
 	}
 	return seen
 }
@@ -347,7 +348,7 @@ func (l *timeLearner) seenCalls(slots []int32, at site) (seen []timed) {
 		if a <= 0 || b <= 0 {
 			return nil
 		}
-		seen = append(seen, timed{other.old.ranks, other.old.grid, b / a})
+		seen = append(seen, timed{ranks: other.old.ranks, grid: other.old.grid, ratio: b / a})
 	}
 	return seen
 }
@@ -367,7 +368,7 @@ func (g *target) setTimes() {
 		calls := share{1, 1}
 		if t := g.o.times; t != nil && g.old.ranks != g.new.ranks {
 			if all := t.compute[slot]; all != nil {
-				f = all[0].share(&g.old, g.new.ranks, g.new.grid)
+				f = g.likeliest(all).share(&g.old, g.new.ranks, g.new.grid)
 			}
 			if c := t.inCalls[slot]; c != nil {
 				calls = c.share(&g.old, g.new.ranks, g.new.grid)
@@ -375,6 +376,25 @@ func (g *target) setTimes() {
 		}
 		g.compute[slot], g.calling[slot] = f, calls
 	}
+}
+
+// likeliest returns the likeliest trend of some. Two traces fit several ones alike; then it is the one from which the
+// others differ least on the new ranks.
+func (g *target) likeliest(all []trend) trend {
+	best, least := all[0], math.Inf(1)
+	if len(g.o.seen) > 1 {
+		return best
+	}
+	for _, t := range all {
+		most := 0.0
+		for _, other := range all {
+			most = max(most, math.Abs(math.Log(g.factor(other)/g.factor(t))))
+		}
+		if most < least {
+			best, least = t, most
+		}
+	}
+	return best
 }
 
 // timeOf returns the duration and operations of a calc of a rank that has those of a recorded one.
@@ -466,22 +486,57 @@ func (t *times) ofCalls(slot int32) []trend {
 	return []trend{t.inCalls[slot]}
 }
 
-// timesDoubt returns a doubt about the time of calcs if trends that fit all traces make them differ by more than the
-// error that a rescaled trace may have, or nil.
+// timesDoubt returns a doubt about the time of calcs if trends that fit all traces make that of all ranks, or that of
+// the longest one, differ by more than the error that a rescaled trace may have, or nil.
 func (g *target) timesDoubt() *doubt {
 	if g.o.times == nil || g.old.ranks == g.new.ranks {
 		return nil
 	}
+	longest := weights{make([]float64, g.old.ranks)}
+	longest.each[g.longest()] = 1
+	for _, w := range []weights{g.ones(), longest} {
+		if d := g.timesDoubtOf(&w); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// longest returns the recorded rank with the longest calcs on the new ranks.
+func (g *target) longest() (rank int) {
+	sums, times := make([]float64, g.old.ranks), g.times()
+	for i := range g.slots {
+		if s := &g.slots[i]; s.call != nil || s.join {
+			continue
+		}
+		for rank := range sums {
+			cost := g.spentAt(int32(i), rank)
+			sums[rank] += float64(times[i]) * (cost.compute*g.compute[int32(i)].float() +
+				float64(cost.inCalls*g.calling[int32(i)].float()))
+		}
+
+	}
+	for i, sum := range sums {
+		if sum > sums[rank] {
+			rank = i
+		}
+	}
+	return rank
+}
+
+func (g *target) timesDoubtOf(w *weights) *doubt {
 	const most = 0.15
-	w := g.ones()
-	all, sum := g.trends(&w)
+	all, sum := g.trends(w)
 	var worst *trended
 	longer, shorter, largest := 0.0, 0.0, 0.0
 	for _, c := range all {
-		up, down := 0.0, 0.0
-		for n := 1; n < len(c.trends); n++ {
-			now := c.cost * (g.factor(c.trends[n])/g.factor(c.trends[0]) - 1)
-			up, down = max(up, now), max(down, -now)
+		if c.trends == nil {
+			continue
+		}
+		up, down, now := 0.0, 0.0, g.factor(g.likeliest(c.trends))
+		for _, t := range c.trends {
+			d := c.cost * (g.factor(t)/now - 1)
+			up, down = max(up, d), max(down, -d)
 		}
 		longer, shorter = longer+up, shorter+down
 		if d := max(up, down); d > largest {
@@ -492,7 +547,8 @@ func (g *target) timesDoubt() *doubt {
 		return nil
 	}
 	d := &doubt{what: fmt.Sprintf("the time of calcs, of %.0f %% of it", 100*worst.cost/sum)}
-	for _, t := range worst.trends {
+	likeliest := g.likeliest(worst.trends)
+	for _, t := range append([]trend{likeliest}, worst.trends...) {
 		if text := fmt.Sprintf("times %.3g (%s)", g.factor(t), t.text()); !slices.Contains(d.choices, text) {
 			d.choices = append(d.choices, text)
 		}
@@ -512,6 +568,7 @@ func (g *target) reportTimes(r *Report) {
 	w := g.donorWeights()
 	all, sum := g.trends(&w)
 	slices.SortStableFunc(all, func(a, b *trended) int { return cmp.Compare(b.cost, a.cost) })
+	r.Warnings = g.loneWarnings()
 	const least = 0.01
 	for _, c := range all {
 		e := Times{Trend: "as sizes do", Calls: c.calls, Share: c.cost / sum, Count: c.count}
@@ -519,7 +576,7 @@ func (g *target) reportTimes(r *Report) {
 			e.Trend = "fixed"
 		}
 		if c.trends != nil {
-			e.Trend = c.trends[0].text()
+			e.Trend = g.likeliest(c.trends).text()
 		}
 		r.Times = append(r.Times, e)
 		if c.calls && c.trends == nil && e.Share >= least {
@@ -528,6 +585,36 @@ func (g *target) reportTimes(r *Report) {
 				"the number of ranks: --second-trace shows how", 100*e.Share, g.firstCalls()))
 		}
 	}
+}
+
+// loneWarnings warns of calcs that only the first or last rank has, of which one trace does not show how they grow.
+func (g *target) loneWarnings() (all []string) {
+	if g.o.times != nil {
+		return nil
+	}
+	const least = 0.05
+	times := g.times()
+	lone, sums := map[int]float64{}, map[int]float64{}
+	for i := range g.slots {
+		if s := &g.slots[i]; s.call != nil || s.join {
+			continue
+		}
+		for _, rank := range []int{0, g.old.ranks - 1} {
+			cost := g.spentAt(int32(i), rank).compute * float64(times[i])
+			sums[rank] += cost
+			if onlyRank(g.opAt[i]) == rank {
+				lone[rank] += cost
+			}
+		}
+	}
+	for _, rank := range []int{0, g.old.ranks - 1} {
+		if sum := sums[rank]; lone[rank] > least*sum {
+			all = append(all, fmt.Sprintf("%.0f %% of the time of calcs of rank %d is in calcs that no other rank "+
+				"has; it does as that of the others, but may grow with the number of ranks: --second-trace shows how",
+				100*lone[rank]/sum, rank))
+		}
+	}
+	return all
 }
 
 // firstCalls returns the place of the calc with the longest time in calls of MPI.

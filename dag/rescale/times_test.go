@@ -113,3 +113,39 @@ func TestTimesOpen(t *testing.T) {
 		}
 	}
 }
+
+// collected is a program whose root computes with what it gathered, for a time that grows with the number of ranks.
+func collected(n int) *dag.Trace {
+	return calls(n, func(rank int, add func(dag.Op)) {
+		for range 2 {
+			add(dag.Op{Duration: 1e6})
+			gather := dag.Op{Kind: dag.Coll, Subkind: dag.Gather, Bytes: 24}
+			if rank == 0 {
+				gather.RecvBytes = 24 * int64(n)
+			}
+			add(gather)
+			if rank == 0 {
+				add(dag.Op{Duration: dag.Time(50000 * n)})
+			}
+			add(dag.Op{Kind: dag.Coll, Subkind: dag.Barrier})
+		}
+	})
+}
+
+// TestRoot checks that the calcs of a root stay with the root, and grow as the traces show.
+func TestRoot(t *testing.T) {
+	d, err := rescale.Decide(context.Background(), collected(16), []*dag.Trace{collected(32)},
+		rescale.Options{Ranks: 128}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := mustRescale(t, collected(16), d.Options)
+	checkEqual(t, "root", got, collected(128))
+	if a, b := makespan(t, got), makespan(t, collected(128)); a != b {
+		t.Errorf("makespan %d, expected %d", a, b)
+	}
+	_, report := mustRescale(t, collected(16), rescale.Options{Ranks: 128})
+	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "calcs of rank 0 is in calcs that no other") {
+		t.Errorf("warnings %q, expected one about rank 0", report.Warnings)
+	}
+}

@@ -102,6 +102,7 @@ type timed struct {
 	ranks int
 	grid  []int
 	ratio float64 // more than 0
+	rough bool    // of different numbers of calcs, as the traces differ in others than their time
 }
 
 // trendsOf returns the trends that give the times of all traces, the likeliest first: the same time, shares of the
@@ -113,7 +114,10 @@ func (m *model) trendsOf(seen []timed) []trend {
 	for _, at := range seen {
 		least, most = min(least, at.ranks), max(most, at.ranks)
 	}
-	const noise, exponent = 0.03, 0.05
+	noise, exponent := 0.03, 0.05
+	if slices.ContainsFunc(seen, func(at timed) bool { return at.rough }) {
+		noise, exponent = 0.1, 0.15
+	}
 	near := min(noise, exponent*math.Log(float64(most)/float64(least)))
 	differs := func(t trend) (worst float64) {
 		for _, at := range seen {
