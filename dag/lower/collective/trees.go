@@ -204,13 +204,12 @@ func relay(p *Participant, s *Schedule, x span) (from0 Participant, last int32) 
 func relayTree(p *Participant, s *Schedule, shape treeShape, x span) {
 	from0, last := relay(p, s, x)
 	t := newTreeNode(&from0, s, shape)
-	relayDown(p, s, t, x, last, s.post)
+	relayDown(p, s, t, x, last, false)
 }
 
-// relayDown appends the part of relayTree after the message to member 0, which last is the last step of. send appends a
-// send of a segment.
-func relayDown(p *Participant, s *Schedule, t treeNode, x span, last int32,
-	send func(to int, x span, after ...int32) int32) {
+// relayDown appends the part of relayTree after the message to member 0, which last is the last step of. Sends of
+// segments are blocking, or all posted before the member waits for the first one.
+func relayDown(p *Participant, s *Schedule, t treeNode, x span, last int32, blocking bool) {
 	t.rcvd = last // a send of the root precedes its receive, and thus its further sends
 	if t.root {
 		t.sent = last
@@ -231,13 +230,27 @@ func relayDown(p *Participant, s *Schedule, t treeNode, x span, last int32,
 	}
 	for i := range full {
 		segment := p.segment(x, i)
-		arrived := noStep // the sends of the root follow its receive
+		arrived := last
 		if !t.root {
 			arrived = first + int32(i)
 		}
-		for _, child := range t.children {
-			t.sent = send(int(child), segment, t.sent, arrived)
-			arrived = noStep
+		if !t.root && !blocking && len(t.children) > 0 {
+			if arrived = s.await(arrived, noStep); i > 0 {
+				s.follow(arrived)
+			}
+		}
+		for k, child := range t.children {
+			switch {
+			case !blocking:
+				sent := s.post(int(child), segment, arrived)
+				if k > 0 || i > 0 && t.root {
+					s.follow(sent)
+				}
+			case k == 0 && !t.root:
+				t.sent = s.send(int(child), segment, t.sent, arrived)
+			default:
+				t.sent = s.send(int(child), segment, t.sent)
+			}
 		}
 	}
 	if rest := x.bytes % p.segmentSize; rest > 0 {

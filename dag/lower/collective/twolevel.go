@@ -176,5 +176,5 @@ func bcastBlockbinary(p *Participant, s *Schedule) {
 	for child := 2*i + 1; child <= 2*i+2 && child < k; child++ {
 		t.children = append(t.children, int32(first+child))
 	}
-	relayDown(p, s, t, p.whole(), last, s.send)
+	relayDown(p, s, t, p.whole(), last, true)
 }
