@@ -167,102 +167,149 @@ func (p *predictor) ofTable(g *group, m fit.Measurement) string {
 	return p.table.choice.Selected(g.kind, g.largest(m.Bytes), g.ranks)
 }
 
+// tries are the predictions of a measurement with algorithms.
+type tries struct {
+	errs  []float64 // relative; no number: not predicted
+	after []past    // how far each rank is ahead behind it
+	works []int64   // of heavy ones; else 0
+}
+
 // row returns the relative errors of the algorithms for a measurement, and how far each rank is ahead behind it: of the
 // past that explained the last measurement or, if no algorithm explains this one then, of another past that does. It
 // predicts the algorithm of the table alone, or all, and in other pasts only the few best; the errors of others are no
-// numbers.
+// numbers. Heavy algorithms are predicted if no other explains the measurement.
 func (p *predictor) row(ctx context.Context, g *group, m fit.Measurement, algorithms []string, ofTable string,
 	alone bool) (errs []float64, ends []past, err error) {
 	skip := make([]bool, len(algorithms))
 	for a, name := range algorithms {
 		skip[a] = alone && name != ofTable
 	}
-	for i := range pasts {
+	first, err := p.try(ctx, g, m, p.used, algorithms, skip)
+	if err != nil {
+		return nil, nil, err
+	}
+	explains := func(t *tries) bool {
+		if a := slices.Index(algorithms, ofTable); p.explained[g.kind] && a >= 0 {
+			return math.Abs(t.errs[a]) <= tableMean
+		}
+		return t.least() <= certain
+	}
+	if explains(first) {
+		return first.errs, first.after, nil
+	}
+	order := make([]float64, 0, len(first.errs))
+	for _, e := range first.errs {
+		if e == e {
+			order = append(order, math.Abs(e))
+		}
+	}
+	slices.Sort(order)
+	for a, e := range first.errs {
+		skip[a] = len(order) == 0 || !(math.Abs(e) <= order[min(fewBest, len(order))-1])
+	}
+	for i := 1; i < pasts && len(order) > 0; i++ {
 		which := (p.used + i) % pasts
-		tried, after, err := p.try(ctx, g, m, which, algorithms, skip, i == 0 && !g.isLost(algorithms))
+		other, err := p.try(ctx, g, m, which, algorithms, skip)
 		if err != nil {
 			return nil, nil, err
 		}
-		b := smallest(tried, -1)
-		if b < 0 {
-			if i == 0 {
-				errs, ends = tried, after
-			}
-			break
-		}
-		explains := math.Abs(tried[b]) <= certain
-		if a := slices.Index(algorithms, ofTable); p.explained[g.kind] && a >= 0 {
-			explains = math.Abs(tried[a]) <= tableMean
-		}
-		if i == 0 || explains {
-			errs, ends = tried, after
-		}
-		if explains {
+		if explains(other) {
 			p.used = which
-			break
-		}
-		if i == 0 {
-			order := make([]float64, 0, len(tried))
-			for _, e := range tried {
-				if e == e {
-					order = append(order, math.Abs(e))
-				}
-			}
-			slices.Sort(order)
-			for a, e := range tried {
-				skip[a] = !(math.Abs(e) <= order[min(fewBest, len(order))-1])
-			}
+			return other.errs, other.after, nil
 		}
 	}
-	return errs, ends, nil
+	if !g.isLost(algorithms) {
+		err = p.tryHeavy(ctx, g, m, algorithms, first)
+	}
+	return first.errs, first.after, err
 }
 
-// heavyOff is the error from which a heavy algorithm is not tried at larger sizes if it was at two sizes.
-const heavyOff = 0.3
-
-// try predicts a measurement in a past with algorithms but those to skip, whose errors are no numbers. It tries heavy
-// ones last, if at all, within the budget.
-func (p *predictor) try(ctx context.Context, g *group, m fit.Measurement, which int, algorithms []string,
-	skip []bool, heavies bool) (errs []float64, after []past, err error) {
-	errs, after = make([]float64, len(algorithms)), make([]past, len(algorithms))
-	works := make([]int64, len(algorithms)) // of heavy ones
-	predict := func(a int, limit int64) error {
-		o, err := p.predict(ctx, g, m.Bytes, which, algorithms[a], limit)
-		errs[a], after[a], works[a] = o.longest/m.Seconds-1, o.after, 0
-		var of heavy
-		if errors.As(err, &of) {
-			errs[a], works[a] = math.NaN(), of.work
-		} else if err != nil {
-			errs[a] = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
-		}
-		return ctx.Err()
+// least returns the smallest error in absolute value, infinite if there is none.
+func (t *tries) least() float64 {
+	if b := smallest(t.errs, -1); b >= 0 {
+		return math.Abs(t.errs[b])
 	}
-	if err := par.EachOn(p.threads, len(algorithms), func(a int) error {
-		if errs[a] = math.NaN(); skip[a] {
+	return math.Inf(1)
+}
+
+// try predicts a measurement in a past with light algorithms but those to skip.
+func (p *predictor) try(ctx context.Context, g *group, m fit.Measurement, which int, algorithms []string,
+	skip []bool) (*tries, error) {
+	t := &tries{make([]float64, len(algorithms)), make([]past, len(algorithms)), make([]int64, len(algorithms))}
+	err := par.EachOn(p.threads, len(algorithms), func(a int) error {
+		if t.errs[a] = math.NaN(); skip[a] {
 			return nil
 		}
-		return predict(a, allLight)
-	}); err != nil || !heavies {
-		return errs, after, err
+		o, err := p.predict(ctx, g, m.Bytes, which, algorithms[a], allLight)
+		t.set(a, o, err, m)
+		return ctx.Err()
+	})
+	return t, err
+}
+
+// set sets the prediction of an algorithm.
+func (t *tries) set(a int, o outcome, err error, m fit.Measurement) {
+	t.errs[a], t.after[a] = o.longest/m.Seconds-1, o.after
+	var of heavy
+	if errors.As(err, &of) {
+		t.errs[a], t.works[a] = math.NaN(), of.work
+	} else if err != nil {
+		t.errs[a] = math.Inf(1) // an algorithm that does not apply, such as one for powers of two
 	}
-	least := math.Inf(1)
-	if b := smallest(errs, -1); b >= 0 {
-		least = math.Abs(errs[b])
-	}
+}
+
+// A heavy algorithm that was off by heavyOff twice is not tried at larger sizes.
+const (
+	heavyOff   = 0.3
+	heavyTwice = 2
+)
+
+// tryHeavy predicts a measurement with the heavy algorithms that are worthwhile, within the budget.
+func (p *predictor) tryHeavy(ctx context.Context, g *group, m fit.Measurement, algorithms []string, t *tries) error {
 	var some []int
-	for a, w := range works {
-		name := algorithms[a]
-		if w > 0 && worthwhile(least, inTable(g, m.Bytes, name)) && g.far[name] < 2 && p.heavy.allow(w) {
+	for a, name := range algorithms {
+		if t.works[a] > 0 && g.far[name] < heavyTwice && worthwhile(t.least(), inTable(g, m.Bytes, name)) &&
+			p.heavy.allow(t.works[a]) {
 			some = append(some, a)
 		}
 	}
-	err = par.EachOn(p.threads, len(some), func(i int) error { return predict(some[i], math.MaxInt64) })
+	err := par.EachOn(p.threads, len(some), func(i int) error {
+		o, err := p.predict(ctx, g, m.Bytes, p.used, algorithms[some[i]], math.MaxInt64)
+		t.set(some[i], o, err, m)
+		return ctx.Err()
+	})
 	for _, a := range some {
-		if math.Abs(errs[a]) > heavyOff {
+		if math.Abs(t.errs[a]) > heavyOff {
 			g.far[algorithms[a]]++
 		}
 	}
-	return errs, after, err
+	if err != nil {
+		return err
+	}
+	return p.tryOtherPasts(ctx, g, m, algorithms, t)
+}
+
+// tryOtherPasts predicts a measurement that the best algorithm, a heavy one, nearly explains in other pasts, until it
+// does.
+func (p *predictor) tryOtherPasts(ctx context.Context, g *group, m fit.Measurement, algorithms []string,
+	t *tries) error {
+	b := smallest(t.errs, -1)
+	first := p.used
+	for i := 1; i < pasts && b >= 0; i++ {
+		if t.works[b] == 0 || t.least() <= certain || t.least() > unknown || !p.heavy.allow(t.works[b]) {
+			break
+		}
+		which := (first + i) % pasts
+		o, err := p.predict(ctx, g, m.Bytes, which, algorithms[b], math.MaxInt64)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil && math.Abs(o.longest/m.Seconds-1) <= certain {
+			t.set(b, o, err, m)
+			p.used = which
+		}
+	}
+	return nil
 }
 
 // inTable reports whether a table has an algorithm for a size; "" is that of the table.

@@ -278,12 +278,16 @@ func (m *measured) single() (name string, of quality) {
 	})
 }
 
-// nearest returns the accepted algorithm with the smallest mean error, and its errors; "" and an infinite mean if there
-// is none.
+// same is the difference of mean errors up to which algorithms do not differ: those on several levels, which come last,
+// take about the time of their parts if each node has one rank.
+const same = 1e-4
+
+// nearest returns the accepted algorithm with the smallest mean error, the first of those that do not differ, and its
+// errors; "" and an infinite mean if there is none.
 func (m *measured) nearest(accept func(quality) bool) (name string, of quality) {
 	of.mean = math.Inf(1)
 	for _, a := range m.groups[0].algorithms {
-		if q := m.judge(func(*group, int) string { return a }); accept(q) && q.mean < of.mean {
+		if q := m.judge(func(*group, int) string { return a }); accept(q) && q.mean < of.mean-same {
 			name, of = a, q
 		}
 	}

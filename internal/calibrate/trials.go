@@ -61,9 +61,9 @@ func (b *budget) allow(work int64) bool {
 }
 
 // worthwhile reports whether a heavy algorithm is to be tried, if the best other one has an error: one that a table has
-// unless another one explains the time, others only if none is near.
+// unless another one explains the time about as well as a table has to, others only if none is near.
 func worthwhile(least float64, inTable bool) bool {
-	return least > unknown || least > certain && inTable
+	return least > unknown || least > tableMean && inTable
 }
 
 // run returns what counts of the times of a scene with a choice of algorithms. The error of one that takes more work

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/dag/lower/collective"
+	"github.com/tracedag/tracedag/sim/fit"
 )
 
 // TestTrials: equal traces are replayed once, others apart, and heavy ones only above their limit.
@@ -48,5 +50,50 @@ func TestTrials(t *testing.T) {
 	// Each round of a ring follows the receives of the last one.
 	if _, err := run("shift", 64, 7*8*8-1); !errors.As(err, &h) || h.work != 7*8*8 {
 		t.Errorf("%v, expected a trace of %d units of work", err, 7*8*8)
+	}
+}
+
+// TestHeavy: algorithms with thousands of messages at once are replayed if no other explains a time, within the budget.
+func TestHeavy(t *testing.T) {
+	const ranks, bytes = 68, 4096
+	ctx, time := context.Background(), machine(dag.Microsecond)
+	for _, c := range []struct {
+		algorithm string
+		factor    float64 // of the times
+		least     int     // number of heavy replays
+		most      int
+	}{
+		{"pairwise", 1, 0, 0},
+		{"linear", 1, 1, 8},
+		{"linear", 100, 1, allHeavy / (ranks * (ranks - 1) * ranks * (ranks - 1))},
+	} {
+		p := newPredictor(time, 1)
+		var rows []fit.Measurement
+		for _, size := range []int64{bytes, 2 * bytes} {
+			o, err := p.predict(ctx, &group{kind: dag.Alltoall, ranks: ranks}, size, fresh, c.algorithm, math.MaxInt64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, fit.Measurement{Test: "alltoall", Bytes: size, Ranks: ranks, Seconds: c.factor * o.longest})
+		}
+		var heavies atomic.Int64
+		found, err := identify(ctx, rows, 2, func(ctx context.Context, t *dag.Trace, marks [][]int) ([][]float64,
+			[]float64, error) {
+			if work(t) > allLight {
+				heavies.Add(1)
+			}
+			return time(ctx, t, marks)
+		}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := int(heavies.Load()); n < c.least || n > c.most {
+			t.Errorf("%s: %d replays of heavy algorithms, expected %d to %d", c.algorithm, n, c.least, c.most)
+		}
+		for _, f := range found.choices {
+			if f.None != (c.factor > 1) || !f.None && math.Abs(f.Error) > certain {
+				t.Errorf("%s: %+v", c.algorithm, f)
+			}
+		}
 	}
 }
