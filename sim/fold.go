@@ -233,13 +233,20 @@ type folding struct {
 	Folded
 	stopped atomic.Bool // ranks are no longer folded, since too few are alike, or one is not foldable
 	stop    sync.Once
+
+	making sync.Mutex // held while a rank is compiled that may become a pattern; see folder.wait
+	mutex  sync.Mutex
+	all    []*pattern // of all folders, the first ones
 }
 
 const (
 	// fewestFolded is the number of ranks from which programs are folded. It limits the memory of the patterns.
 	fewestFolded = 64
-	// mostPatterns is the largest number of patterns of a goroutine.
+	// mostPatterns is the largest number of patterns of a goroutine, and of those that goroutines share.
 	mostPatterns = 32
+	// fewUnlike is the number of ranks with a pattern per rank without from which goroutines wait for the patterns of
+	// others: at most one in so many ranks is compiled while others wait.
+	fewUnlike = 8
 	// mostUnlike is the number of ranks without a pattern from which these must be fewer than those with one.
 	mostUnlike = 8
 )
@@ -328,6 +335,7 @@ type folder struct {
 	*folding
 	c            *rankCompiler
 	patterns     []*pattern // the last one used first
+	seen         int        // number of folding.all in patterns so far
 	alike, other int        // number of ranks with and without a pattern
 
 	// Of the current rank:
@@ -347,20 +355,23 @@ type foundTag struct {
 
 // pattern is what the ranks that share ops have in common.
 type pattern struct {
+	folder   *folder
 	rank     int       // the first one
-	columns  *dag.Rank // all that is compiled but peers and durations
+	columns  *dag.Rank // all that is compiled but peers
 	messages []patternMessage
 	channels []patternChannel
-	peers    int        // number of partners
-	matches  []uint32   // of the first rank: what Op.Match may be
-	internal []bool     // by match: whether the tag is that of a lowered collective
+	peers    int      // number of partners
+	matches  []uint32 // of the first rank: what Op.Match may be
+	internal []bool   // by match: whether the tag is that of a lowered collective
+	state    []uint8  // by op
+	many     []uint32 // see Folded.many
+	totals   totals
+
+	mutex    sync.Mutex // protects what follows
 	indexed  bool       // Op.Match is an index; see foldedRank.matches
 	variants []*variant // the first is that of the first rank
 	varied   bool       // ranks have lengths of their own; see foldedRank.lengths
-	state    []uint8    // by op
-	many     []uint32   // see Folded.many
 	sharers  []int      // the ranks
-	totals   totals
 }
 
 // patternMessage is a send or receive of a pattern, with the indices of partner and match.
@@ -386,11 +397,25 @@ const mostVariants = 8
 
 // compileFolded compiles the current rank, or lets it share the ops of an earlier one.
 func (c *rankCompiler) compileFolded() error {
-	if c.folder == nil || c.folder.stopped.Load() {
+	f := c.folder
+	if f == nil || f.stopped.Load() {
 		return c.compile()
 	}
-	if c.folder.fold() {
+	if f.fold(0) {
 		return nil
+	}
+	if f.other < mostUnlike || f.other < f.alike/fewUnlike {
+		f.making.Lock()
+		defer f.making.Unlock()
+	}
+	known := len(f.patterns)
+	f.adopt()
+	if f.fold(known) {
+		return nil
+	}
+	f.other++
+	if f.other >= mostUnlike && f.other > f.alike {
+		f.halt(c.p)
 	}
 	before := c.totals
 	c.totals = totals{}
@@ -398,14 +423,25 @@ func (c *rankCompiler) compileFolded() error {
 	own := c.totals
 	c.totals.add(&before)
 	if err == nil {
-		c.folder.keep(own)
+		f.keep(own)
 	}
 	return err
 }
 
-// fold reports whether the current rank shares the ops of an earlier one, and if so completes it.
-func (f *folder) fold() bool {
-	for k, t := range f.patterns {
+// adopt adds the new patterns of other goroutines, as the last ones.
+func (f *folder) adopt() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for ; f.seen < len(f.all); f.seen++ {
+		if t := f.all[f.seen]; t.folder != f && len(f.patterns) < 2*mostPatterns {
+			f.patterns = append(f.patterns, t)
+		}
+	}
+}
+
+// fold reports whether the current rank fits one of the patterns from index first on, and if so lets it share the ops.
+func (f *folder) fold(first int) bool {
+	for k, t := range f.patterns[first:] {
 		if !t.fits(f.c.r) {
 			continue
 		}
@@ -413,16 +449,11 @@ func (f *folder) fold() bool {
 		if !ok {
 			continue
 		}
-		copy(f.patterns[1:k+1], f.patterns[:k])
+		copy(f.patterns[1:first+k+1], f.patterns[:first+k])
 		f.patterns[0] = t
 		f.share(t, same)
 		f.alike++
 		return true
-	}
-	f.other++
-	if f.other >= mostUnlike && f.other > f.alike {
-		f.halt(f.c.p)
-		f.patterns = nil
 	}
 	return false
 }
@@ -435,7 +466,7 @@ func (t *pattern) fits(r *dag.Rank) bool {
 		len(r.StartDeps.Off) == 0 && dag.Column[dag.Kind](r.Kind).Equal(c.Kind) && r.Bytes.Equal(c.Bytes) &&
 		r.Deps.Equal(&c.Deps) && r.Order.Equal(&c.Order) && r.Stream.Equal(&c.Stream) && r.NIC.Equal(&c.NIC) &&
 		r.Subkind.Equal(c.Subkind) && (len(c.Flops) == 0 && len(r.Flops) == 0 ||
-		r.Flops.Equal(c.Flops) && r.Duration.Equal(t.variants[0].durations))
+		r.Flops.Equal(c.Flops) && r.Duration.Equal(c.Duration))
 }
 
 // match finds the partners of the current rank, and reports whether each is that of the same ops as in the pattern, and
@@ -489,10 +520,6 @@ func (f *folder) share(t *pattern, same bool) {
 		for k, found := range f.commTags {
 			matches[k] = c.tags.number(found.comm, found.tag)
 		}
-		f.index(t)
-	}
-	if t.indexed {
-		own.matches = matches
 	}
 	for k := range t.channels {
 		channel := &t.channels[k]
@@ -504,11 +531,7 @@ func (f *folder) share(t *pattern, same bool) {
 			c.lengths[peer] += sum * channelHash(rank, peer, match)
 		}
 	}
-	v := f.variant(t)
-	if t.varied {
-		own.lengths = v.lengths
-	}
-	t.sharers = append(t.sharers, c.rank)
+	v := f.differ(t, own, matches, same)
 	facts := p.ranks[t.rank]
 	facts.roots, facts.calcs = slices.Clone(facts.roots), v.calcs
 	for k := range facts.roots {
@@ -519,6 +542,24 @@ func (f *folder) share(t *pattern, same bool) {
 	f.many[rank] = slices.Clone(t.many)
 	c.totals.add(&t.totals)
 	c.totals.add(&v.totals)
+}
+
+// differ gives the current rank the matches and, which it returns, the lengths of calcs that it has of its own.
+func (f *folder) differ(t *pattern, own *foldedRank, matches []uint32, same bool) *variant {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if !same {
+		f.index(t)
+	}
+	if t.indexed {
+		own.matches = matches
+	}
+	v := f.variant(t)
+	if t.varied {
+		own.lengths = v.lengths
+	}
+	t.sharers = append(t.sharers, f.c.rank)
+	return v
 }
 
 // index makes Op.Match of a pattern an index.
@@ -595,9 +636,11 @@ func (f *folder) keep(own totals) {
 		return
 	}
 	r := c.r
-	t := &pattern{rank: c.rank, totals: own, state: f.State[c.base:][:len(c.ops)], sharers: []int{c.rank}}
+	t := &pattern{folder: f, rank: c.rank, totals: own, state: f.State[c.base:][:len(c.ops)], sharers: []int{c.rank}}
+	t.columns = (&dag.Rank{Kind: r.Kind, Subkind: r.Subkind, Bytes: r.Bytes, Duration: r.Duration, Flops: r.Flops,
+		Tag: r.Tag, Comm: r.Comm, Stream: r.Stream, NIC: r.NIC, Deps: r.Deps, Order: r.Order}).Clone()
 	t.variants = []*variant{{
-		durations: slices.Clone(r.Duration), calcs: p.ranks[c.rank].calcs,
+		durations: t.columns.Duration, calcs: p.ranks[c.rank].calcs,
 		totals: totals{rounded: own.rounded, calcs: own.calcs, longest: own.longest},
 	}}
 	t.totals.rounded, t.totals.calcs, t.totals.longest = 0, 0, 0
@@ -641,9 +684,12 @@ func (f *folder) keep(own totals) {
 	f.many[c.rank] = slices.Clone(t.many)
 	rank := &f.ranks[c.rank]
 	rank.like, rank.peers = uint32(c.rank+1), peers
-	t.columns = (&dag.Rank{Kind: r.Kind, Subkind: r.Subkind, Bytes: r.Bytes, Flops: r.Flops, Tag: r.Tag, Comm: r.Comm,
-		Stream: r.Stream, NIC: r.NIC, Deps: r.Deps, Order: r.Order}).Clone()
 	f.patterns = append([]*pattern{t}, f.patterns[:min(len(f.patterns), mostPatterns-1)]...)
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if len(f.all) < mostPatterns {
+		f.all = append(f.all, t)
+	}
 }
 
 // numbers numbers values 0, 1, 2, ... in order of first use.
