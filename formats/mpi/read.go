@@ -176,8 +176,16 @@ func (r *rankReader) drop(i int) {
 
 // warn reports suspicious data of the trace.
 func warn(ranks []*rankReader, o format.ReadOptions) {
-	var backward, unwaited, cancelled, misnumbered, guessed, strided, cut finding
+	var backward, unwaited, cancelled, misnumbered, guessed, strided, cut, polled finding
+	polledFor, total := 0.0, 0.0
 	for _, r := range ranks {
+		polled.merge(r.file, &r.polled)
+		polledFor += float64(r.polledFor)
+		if last := len(r.dag.Kind) - 1; last >= 0 {
+			begin, _ := r.dag.Measured(0)
+			_, end := r.dag.Measured(last)
+			total += float64(end - begin)
+		}
 		cancelled.merge(r.file, &r.cancelled)
 		guessed.merge(r.file, &r.guessed)
 		strided.merge(r.file, &r.strided)
@@ -213,6 +221,11 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 	if strided.count > 0 {
 		o.Warn("%s:%d: the trace does not list the members of a communicator; they follow from the ranks in it, a "+
 			"fixed stride apart (%s in all)", strided.file, strided.line, times(strided.count))
+	}
+	if polled.count > 0 {
+		o.Warn("%s:%d: SMPI's MPI_Waitsome takes 100 us or more for each request that it tests (option smpi/test); the "+
+			"recorded time is kept (%s in all, %.3g %% of the time of the ranks)", polled.file, polled.line,
+			times(polled.count), 100*polledFor/max(total, polledFor, 1))
 	}
 	warnOfEnds(&cut, o.Warn)
 }

@@ -397,6 +397,26 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestWaitsomeOfSMPI checks that calls of MPI_Waitsome which tested requests keep their time, with a warning.
+func TestWaitsomeOfSMPI(t *testing.T) {
+	text := "# uname: SMPI (SimGrid 3.32)\n" + begin + "MPI_Irecv:100:9:1:1,4,4:1:5:0,0,2:800:101\n" +
+		"MPI_Irecv:101:9:1:1,4,4:1:6:0,0,2:808:101\nMPI_Waitsome:101:2:800:0:0:0:204\n" +
+		"MPI_Waitsome:204:2:800:0:0:0:210\nMPI_Finalize:306:-\n"
+	trace, warnings, err := readTexts(format.ReadOptions{}, text, begin+"MPI_Finalize:306:-\n")
+	const share = "(once in all, 25 % of the time of the ranks)"
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], share) {
+		t.Fatalf("warnings %q (%v), expected one with %q", warnings, err, share)
+	}
+	const want = `0 recv 4 from 1 tag 5 @0s-1us
+1 recv 4 from 1 tag 6 with 0 @1us-1us
+2 calc 103us {"mpi":{"calls_ps":103000000}} with 1 @1us-104us
+3 calc 96us after 2 after 0 after 1 @110us-206us
+`
+	if got := list(trace.Ranks[0]); got != want {
+		t.Errorf("read\n%s, want\n%s", got, want)
+	}
+}
+
 // TestWaitany checks which request each call of MPI_Waitany completes on rank 0.
 func TestWaitany(t *testing.T) {
 	recv := func(start int, from, tag, variable int) string {

@@ -21,11 +21,13 @@ type requests struct {
 	sets      []testSet // requests that the same call tested last
 	tested    []int32   // op that follows each relevant test point, by id
 	array     requestArray
-	changes   int     // number of times a request was started, ended, or tested by another call than before
-	unwaited  finding // requests that no call completes
-	cancelled finding // receives that MPI_Cancel ended
-	undone    []int32 // their ops
-	found     []int32 // requests of the current call
+	changes   int      // number of times a request was started, ended, or tested by another call than before
+	polledFor dag.Time // time in polled
+	polled    finding  // calls of MPI_Waitsome whose recorded time is kept
+	unwaited  finding  // requests that no call completes
+	cancelled finding  // receives that MPI_Cancel ended
+	undone    []int32  // their ops
+	found     []int32  // requests of the current call
 }
 
 // request is one variable.
@@ -202,7 +204,7 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 		r.findArray(f.request, f.numbers[0])
 		if a := &r.array; a.set != noTest && a.changes == r.changes && r.sets[a.set].size > 1 &&
 			(c.do == waitAny || c.do == waitSome || c.do == testSome) {
-			r.testAgain(a.set, at, c.do != testSome)
+			r.testAgain(a.set, at, r.waits(c, at))
 			return nil
 		}
 		if a := &r.array; c.do == waitAny && a.pool != noPool && a.changes == r.changes {
@@ -239,12 +241,24 @@ func (r *rankReader) requestCall(c *call, f *fields, at span) error {
 	case c.do == waitAny && !r.isMixed():
 		r.waitAny(at)
 	case array:
-		r.array.set = r.test(r.array.set, at, c.do != testSome)
+		r.array.set = r.test(r.array.set, at, r.waits(c, at))
 		r.array.changes = r.changes
 	default:
 		r.test(noTest, at, false)
 	}
 	return nil
+}
+
+// waits reports whether a call about an array of pending requests only waits for them. MPI_Waitsome of SMPI waits for
+// the first request and tests the others, each for smpiPoll or more; the trace does not separate the two, so the
+// recorded time is that of tests.
+func (r *rankReader) waits(c *call, at span) bool {
+	if c.do == waitSome && r.library == smpi && at.end-at.start >= smpiPoll {
+		r.polled.add(r.line)
+		r.polledFor += at.end - max(at.start, r.last)
+		return false
+	}
+	return c.do != testSome
 }
 
 // cancel marks a receive in progress as without a message.
