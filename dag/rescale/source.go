@@ -16,8 +16,9 @@ const maxTotal = 1 << 40
 func (g *target) generate(ctx context.Context) (dag.Source, error) {
 	g.makeComms()
 	g.findVarying()
-	const small = 1 << 22 // ops
-	if n := int64(len(g.instances)) * int64(g.new.ranks); n > small && !g.drawsReceives() {
+	const small, most = 1 << 22, 1 << 16 // ops, and ranks, which take memory even without ops
+	n := int64(len(g.instances)) * int64(g.new.ranks)
+	if (n > small || g.new.ranks > most) && !g.drawsReceives() {
 		if n > maxTotal {
 			return nil, refuse("%d ranks would make up to %d ops in all, expected up to %d", g.new.ranks, n,
 				int64(maxTotal))
