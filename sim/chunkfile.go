@@ -8,8 +8,11 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/klauspost/compress/s2"
+
+	"github.com/tracedag/tracedag/internal/cpu"
 )
 
 // chunkFile is a temporary file of compiled ops in chunks, each compressed by itself.
@@ -208,6 +211,9 @@ var errChunk = errors.New("a part of the trace has changed")
 
 // read reads a chunk of a rank, whose first op has the given index.
 func (r *chunkReader) read(into *loaded, rank, chunk, first uint32) error {
+	for k := 0; k < prefetchAhead; k += prefetchedOps {
+		into.prefetch(k)
+	}
 	from, to := r.f.at[chunk], r.f.at[chunk+1]
 	r.packed = slices.Grow(r.packed[:0], int(to-from))[:to-from]
 	if _, err := r.f.file.ReadAt(r.packed, from); err != nil {
@@ -224,6 +230,17 @@ func (r *chunkReader) read(into *loaded, rank, chunk, first uint32) error {
 	return nil
 }
 
+const (
+	prefetchAhead = 16 // ops
+	prefetchedOps = 4  // two cache lines
+)
+
+// prefetch prefetches prefetchedOps elements of ops from the k-th on: a frame that was in use long ago is in no cache.
+func (l *loaded) prefetch(k int) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(l.ops))) + uintptr(k)*unsafe.Sizeof(Op{})
+	cpu.PrefetchLines(at, at+prefetchedOps/2*unsafe.Sizeof(Op{}))
+}
+
 // decode decodes the ops of a chunk. It returns false if they are invalid.
 func (l *loaded) decode(b []byte, rank, first uint32) bool {
 	d := chunkDecoder{b: b}
@@ -234,6 +251,9 @@ func (l *loaded) decode(b []byte, rank, first uint32) bool {
 	for k := 0; len(d.b) >= 2; k++ {
 		if k == len(l.ops) {
 			return false
+		}
+		if k%prefetchedOps == 0 {
+			l.prefetch(k + prefetchAhead)
 		}
 		head := d.b[0]
 		op := Op{Rank: rank, Flags: d.b[1], Waits: 1, first: noDependents}
