@@ -125,7 +125,11 @@ const pairNetwork = "leafspine:hosts=32,tor=8,spines=4,rate=10Gbps,latency=1us"
 func TestReceivesOfWindows(t *testing.T) {
 	truth := callsTruth{map[int64][2]float64{0: {8e-7, 2e-11}}, map[int64][2]float64{0: {7e-7, 1e-10}}, 5e-7, 65536}
 	table := truth.tableOf(t, pairNetwork, [2]string{"flow-model", "smpi"})
-	for seed, noise := range []float64{0, 0.01, 0.01} {
+	noises := []float64{0, 0.01, 0.01}
+	if testing.Short() {
+		noises = noises[:1]
+	}
+	for seed, noise := range noises {
 		f := estimateOf(t, pairNetwork, table, noise, uint64(seed))
 		if f.Model != "smpi" || segmentOf(f, 1<<20).Parameters["latency_factor"].Value != 11.6436 {
 			t.Errorf("noise %g: model %s with %+v, expected the factors of SMPI", noise, f.Model, segmentOf(f, 1<<20))
@@ -149,6 +153,9 @@ func TestReceivesOfWindows(t *testing.T) {
 // TestOverheadsOfExchanges: os, or and factors with cuts between the sizes of calls, on a machine with factors of its
 // own.
 func TestOverheadsOfExchanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes long on one thread")
+	}
 	truth := callsTruth{map[int64][2]float64{0: {7e-7, 0}, 5001: {9e-7, 3e-11}},
 		map[int64][2]float64{0: {5e-7, 0}, 5001: {8e-7, 2e-11}}, 4e-7, 32768}
 	table := truth.tableOf(t, pairNetwork, [2]string{"bw-factors", "0:0.6;3000:0.8;30000:0.92"},
