@@ -4,8 +4,8 @@ package cpu
 
 import "unsafe"
 
-// Prefetch loads array[i] into the cache, of large elements the first two cache lines. It never faults, even if i is out
-// of range.
+// Prefetch loads array[i] into the cache, of large elements the first two cache lines. It never faults, even if i is
+// out of range.
 func Prefetch[T any](array []T, i uint32) {
 	const line = 64
 	size := unsafe.Sizeof(*new(T))

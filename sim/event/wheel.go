@@ -40,8 +40,8 @@ type Wheel struct {
 	words   [wheels]uint64                 // one bit per non-zero word of filled
 	waiting int                            // number of events in near buckets and wheels
 
-	// The lists of events consist of chunks of store. A list takes the chunk that was emptied last, so that memory stays
-	// small and cached.
+	// The lists of events consist of chunks of store. A list takes the chunk that was emptied last, so that memory
+	// stays small and cached.
 	store []Event
 	links []uint32 // by chunk: 1 + the next chunk of its list, or of the free ones
 	spare uint32   // 1 + the first free chunk; 0: none
@@ -70,7 +70,7 @@ const (
 	// fewChunks is the initial number of chunks.
 	fewChunks = 16
 
-	// mostMoves limits the events of current that move to insert another: they are copied faster than late grows by one.
+	// mostMoves limits the events of current that move to insert another. Copying them is faster than a push to late.
 	mostMoves = 256
 	// fewEvents is the size of the largest bucket that is sorted by insertion alone.
 	fewEvents = 24

@@ -16,10 +16,17 @@ import (
 	"github.com/tracedag/tracedag/sim/topology"
 )
 
-// wheelGranularity is log2 of the bucket length of the event queue in picoseconds, found by measurement.
-const wheelGranularity = 9
+// wheelGranularity is log2 of the bucket length of the event queue in picoseconds, found by measurement. In networks of
+// manyPorts ports, buckets of half the length have fewer events to sort.
+const (
+	wheelGranularity = 9
+	manyPorts        = 1 << 15
+)
 
-func newQueue() *simevent.Wheel {
+func newQueue(ports int) *simevent.Wheel {
+	if ports >= manyPorts {
+		return simevent.NewWheel(wheelGranularity - 1)
+	}
 	return simevent.NewWheel(wheelGranularity)
 }
 
@@ -92,7 +99,7 @@ func newNetwork(o *Options) (*network, error) {
 		return nil, err
 	}
 	n := &network{
-		queue:  newQueue(),
+		queue:  newQueue(2 * len(t.Links)),
 		quirks: quirksOf(p.Compat), fullSize: uint32(p.MSS + p.HeaderSize), headerSize: uint32(p.HeaderSize),
 		controlSize: uint32(p.ControlSize),
 		freePacket:  none, freeFlow: none,

@@ -113,7 +113,7 @@ func TestTrimming(t *testing.T) {
 	trims, tails := 0, 0
 	for seed := range int64(40) {
 		n := bare(1)
-		n.queue = newQueue()
+		n.queue = newQueue(len(n.ports))
 		pt := port{
 			discipline: trimming, twoQueues: true, psPerByte: 1, serving: none, host: none, capacity: [2]uint64{2000, 100},
 			queues: [2]fifo{newFIFO(), newFIFO()}, controlTurns: 10, random: sim.NewRandom(seed, forPort, 0), kmin: NoECN, kmax: NoECN,

@@ -380,6 +380,7 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 	ports, names := t.Ports(), t.PortNames()
 	sums := make([]TierReport, len(topology.Tiers))
 	samples := make([]histogram, len(topology.Tiers))
+	rows := make([]PortReport, 0, len(n.ports))
 	for i := range n.ports {
 		if !n.exists(i) {
 			continue
@@ -406,10 +407,10 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 			r.Counters.count(pt, n.marksOf(pt))
 		}
 		if row.Packets > 0 || row.Trims+row.Drops+row.ControlDrops > 0 {
-			r.Ports = append(r.Ports, row)
+			rows = append(rows, row)
 		}
 	}
-	slices.SortStableFunc(r.Ports, func(a, b PortReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	r.Ports = busiestFirst(rows)
 	for i := range sums {
 		s := &sums[i]
 		if s.Ports == 0 {
@@ -426,6 +427,27 @@ func (r *Report) countPorts(n *network, t *topology.Network) {
 		}
 		r.Tiers = append(r.Tiers, *s)
 	}
+}
+
+// busiestFirst returns ports in descending order of bytes, and ports with equal bytes in their order. It sorts short
+// keys: moving the reports of a large network takes longer than simulating short messages.
+func busiestFirst(ports []PortReport) (sorted []PortReport) {
+	type key struct {
+		bytes uint64
+		at    int
+	}
+	keys := make([]key, len(ports))
+	for i := range ports {
+		keys[i] = key{ports[i].Bytes, i}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.at, b.at))
+	})
+	sorted = slices.Grow(sorted, len(keys))
+	for _, k := range keys {
+		sorted = append(sorted, ports[k.at])
+	}
+	return sorted
 }
 
 // traffic returns the traffic of each port.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 	"sync/atomic"
@@ -427,6 +428,8 @@ type tabulator struct {
 	c     *compiler
 	known map[uint64]entry // existing lists by hash; on a collision, at the next free hash
 	made  portLists
+	// near has a bit per hop of the switch that is on a shortest path: a row of edge switches per 64 hops.
+	near []uint64
 }
 
 // lists fills the row of sw and returns its lists of several ports. The row refers to them by index.
@@ -435,6 +438,7 @@ func (t *tabulator) lists(sw uint32) portLists {
 	hops := c.hops[c.start[sw]:c.start[sw+1]]
 	row := r.row(sw)
 	costs := c.cost[sw*r.edges:][:r.edges]
+	words := t.compare(hops, costs)
 	clear(t.known)
 	t.made = portLists{}
 	var ports, first []uint32
@@ -445,17 +449,17 @@ func (t *tabulator) lists(sw uint32) portLists {
 		}
 		ports, first = ports[:0], first[:0]
 		paths, each, same := uint32(0), uint32(0), true
-		for _, h := range hops { // all of them reach edge, since sw does
-			there := h.to*r.edges + uint32(edge)
-			if c.cost[there]+h.cost != here {
-				continue
+		for word := range words {
+			for near := t.near[word*len(costs)+edge]; near != 0; near &= near - 1 {
+				h := hops[word*64+bits.TrailingZeros64(near)]
+				more := r.paths[h.to*r.edges+uint32(edge)]
+				if len(ports) == 0 {
+					each = more
+				}
+				same = same && more == each
+				ports, first = append(ports, h.port), append(first, paths)
+				paths = addSaturating(paths, more)
 			}
-			if len(ports) == 0 {
-				each = r.paths[there]
-			}
-			same = same && r.paths[there] == each
-			ports, first = append(ports, h.port), append(first, paths)
-			paths = addSaturating(paths, r.paths[there])
 		}
 		list := entry{0, uint32(len(ports))}
 		switch {
@@ -472,6 +476,23 @@ func (t *tabulator) lists(sw uint32) portLists {
 		row[edge] = before
 	}
 	return t.made
+}
+
+// compare sets near from the costs of a switch, and returns the number of its rows. It compares a hop with all edge
+// switches before the next, since costs of a switch are adjacent.
+func (t *tabulator) compare(hops []hop, costs []uint16) (words int) {
+	words = (len(hops) + 63) / 64
+	t.near = slices.Grow(t.near[:0], words*len(costs))[:words*len(costs)]
+	clear(t.near)
+	for i, h := range hops { // all of them reach the edge switches that the switch reaches
+		near := t.near[i/64*len(costs):][:len(costs)]
+		there := t.c.cost[int(h.to)*len(costs):][:len(costs)]
+		for edge, here := range costs {
+			differ := uint64((there[edge] + h.cost) ^ here)
+			near[edge] |= (differ - 1) >> 63 << (i % 64) // without a branch, which would often be mispredicted
+		}
+	}
+	return words
 }
 
 // holds reports whether the existing lists have these ports at index at.
