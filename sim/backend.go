@@ -87,6 +87,29 @@ func FindKind(kinds []Kind, name string) *Kind {
 	return nil
 }
 
+// Placer is a backend that places ranks on hosts independently of the ops of a trace.
+type Placer interface {
+	// Hosts returns the first host of each rank, or nil if the user chose no placement.
+	Hosts(ranks int) ([]uint32, error)
+}
+
+// HostNodes returns the hosts of ranks, as nodes, if the trace names no nodes and the user chose a placement; else nil.
+func HostNodes(b Backend, h *dag.Header) ([]int32, error) {
+	placer, ok := b.(Placer)
+	if !ok || h.Nodes != nil {
+		return nil, nil
+	}
+	hosts, err := placer.Hosts(h.Ranks)
+	if hosts == nil || err != nil {
+		return nil, err
+	}
+	nodes := make([]int32, len(hosts))
+	for i, host := range hosts {
+		nodes[i] = int32(host)
+	}
+	return nodes, nil
+}
+
 // Listing is a table that a program prints for the flag --list-NAME.
 type Listing struct {
 	Name  string // for example "transports"

@@ -223,8 +223,8 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 			"fixed stride apart (%s in all)", strided.file, strided.line, times(strided.count))
 	}
 	if polled.count > 0 {
-		o.Warn("%s:%d: SMPI's MPI_Waitsome takes 100 us or more for each request that it tests (option smpi/test); the "+
-			"recorded time is kept (%s in all, %.3g %% of the time of the ranks)", polled.file, polled.line,
+		o.Warn("%s:%d: SMPI's MPI_Waitsome takes 100 us or more for each request that it tests (option smpi/test); "+
+			"the recorded time is kept (%s in all, %.3g %% of the time of the ranks)", polled.file, polled.line,
 			times(polled.count), 100*polledFor/max(total, polledFor, 1))
 	}
 	warnOfEnds(&cut, o.Warn)

@@ -228,12 +228,36 @@ func (r *Setup) compileWhole(l *Loaded, trace *dag.Trace) error {
 	return nil
 }
 
+// findNodes sets the nodes of a selection: those of the trace, or else the hosts of the ranks.
+func (r *Setup) findNodes(source dag.Source, needed *collective.Selection) error {
+	h, err := source.Header()
+	table := r.choice.SingleRank()
+	if err != nil || table == "" && !r.choice.UsesNodes() {
+		return err
+	}
+	nodes, err := sim.HostNodes(r.Backend, h)
+	if nodes == nil {
+		nodes = h.Nodes
+	}
+	if shared := sim.SharedNodes(nodes); table != "" && shared > 0 {
+		r.Program.Warn("%s has the algorithms of one rank per node, but several ranks share %d nodes; collectives of "+
+			"SMPI take another time there", table, shared)
+	}
+	needed.Nodes = nodes
+	return err
+}
+
 // lower returns the trace with the collectives lowered that the backend does not run itself.
 func (r *Setup) lower(l *Loaded, trace *dag.Trace) (dag.Source, error) {
 	source := dag.FromTrace(trace)
 	needed := collective.Selection{Kinds: r.Backend.Lowers(source)}
 	if r.Options.Lowering != nil && needed.Kinds != nil {
 		r.Options.Lowering(trace, r.choice, needed.Kinds)
+	}
+	if needed.Kinds != nil {
+		if err := r.findNodes(source, &needed); err != nil {
+			return nil, err
+		}
 	}
 	lowered, counts, err := collective.LowerNeeded(r.Env.Context, source, r.choice, needed)
 	if err == nil && (r.Options.Timeline.File != "" || r.Options.CriticalPath) {

@@ -388,6 +388,14 @@ func (r *replay) Room() *sim.Room { return r.program.Room() }
 
 func (r *replay) Close() error { return r.program.Close() }
 
+// Hosts implements [sim.Placer].
+func (b *backend) Hosts(ranks int) ([]uint32, error) {
+	if !b.placed {
+		return nil, nil
+	}
+	return (&replay{b: b}).place(b, ranks)
+}
+
 // place returns the first hosts of a number of ranks.
 func (r *replay) place(b *backend, ranks int) ([]uint32, error) {
 	by := b.placement.OrNodes(r.shared, b.placed)

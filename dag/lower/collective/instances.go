@@ -113,7 +113,7 @@ func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
 		return nil, err
 	}
 	if choice.UsesNodes() {
-		if err := in.findNodes(); err != nil {
+		if err := in.findNodes(selected.Nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -244,9 +244,12 @@ func (c *comm) missingMember(id int32, ranks []census) error {
 	panic("unreachable: a member without collectives was counted")
 }
 
-// findNodes sets the node maps of the communicators.
-func (in *instances) findNodes() error {
-	nodes, ranks := in.header.Nodes, in.header.Ranks
+// findNodes sets the node maps of the communicators; nodes is the node of each rank, nil for those of the trace.
+func (in *instances) findNodes(nodes []int32) error {
+	ranks := in.header.Ranks
+	if nodes == nil {
+		nodes = in.header.Nodes
+	}
 	if nodes == nil {
 		return nil
 	}

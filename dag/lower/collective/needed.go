@@ -10,6 +10,7 @@ import (
 type Selection struct {
 	Kinds  func(dag.Subkind) bool // kinds of which all are lowered; nil: none
 	Uneven func(dag.Subkind) bool // other kinds, of which those with blocks of different sizes are lowered; nil: none
+	Nodes  []int32                // node of each rank; nil: those of the trace
 }
 
 // None reports whether the selection selects nothing of any trace.

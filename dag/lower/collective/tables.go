@@ -17,6 +17,7 @@ type table struct {
 	text   string
 	direct bool          // Choice.direct
 	idle   []dag.Subkind // Choice.idle
+	single bool          // the algorithms are those of one rank per node
 
 	once   sync.Once
 	parsed Choice // of text, after once
@@ -31,9 +32,9 @@ var tables = [...]*table{
 	{name: "smpi-ompi", text: smpiOMPI, direct: true},
 	{
 		name: "smpi-mvapich2", text: smpiMVAPICH2, direct: true,
-		idle: []dag.Subkind{dag.Bcast, dag.Reduce, dag.Allreduce},
+		idle: []dag.Subkind{dag.Bcast, dag.Reduce, dag.Allreduce}, single: true,
 	},
-	{name: "smpi-impi", text: smpiIMPI, direct: true, idle: []dag.Subkind{dag.Reduce}},
+	{name: "smpi-impi", text: smpiIMPI, direct: true, idle: []dag.Subkind{dag.Reduce}, single: true},
 }
 
 // parseTable is ParseChoice, which refers to algorithms that refer to tables.
@@ -63,6 +64,17 @@ func findTable(name string) *table {
 		}
 	}
 	return nil
+}
+
+// SingleRank returns the name of the table at the start of the choice if its algorithms are those of one rank per node
+// whatever the nodes are, else "".
+func (c *Choice) SingleRank() string {
+	for _, t := range tables {
+		if t.single && c.table == &t.parsed {
+			return t.name
+		}
+	}
+	return ""
 }
 
 // Tables returns the names of the tables, one of which may start a choice.
