@@ -178,6 +178,16 @@ func (s shape) with(known *Factors) shape {
 	return s
 }
 
+// detach returns the shape with another detached.
+func (s shape) detach(to int) shape {
+	s = s.clone()
+	s.detached = to
+	for _, function := range []int{ofSend, ofReceive} {
+		s.cuts[function] = slices.DeleteFunc(s.cuts[function], func(at int) bool { return at >= to })
+	}
+	return s
+}
+
 // Shares of the diagonal that are added to normal equations: ridge divides what only a sum is known of, and leastRidge
 // shows it.
 const (
@@ -333,6 +343,9 @@ func (j *joint) solve(s shape) *jointEstimate {
 	return result
 }
 
+// floor is the error that counts as none in the criterion of a joint estimate.
+const floor = 2e-4
+
 // evaluate sets the cost and the criterion of an estimate, and Huber's weights of the rows. It returns their mean
 // errors by kind, and the largest one of those with several messages at once, relative to a ping-pong if that is
 // longer: the last steps of the benchmark before them move the times of exchanges that do not wait for a message.
@@ -369,7 +382,7 @@ func (j *joint) evaluate(s *jointEstimate, weights []float64) (mean [rowKinds]fl
 		}
 	}
 	rows := float64(len(j.rows))
-	s.criterion = rows*math.Log(s.cost/max(rows-parameters, 1)+quiet*quiet) + parameters*math.Log(rows)
+	s.criterion = rows*math.Log(s.cost/max(rows-parameters, 1)+floor*floor) + parameters*math.Log(rows)
 	return mean, worst
 }
 
@@ -396,9 +409,14 @@ func (j *joint) predict(s *jointEstimate, r *jointRow) (value float64) {
 func (j *joint) search(best *jointEstimate) *jointEstimate {
 	for range 4 * maxSegments {
 		before := best
-		for _, s := range j.neighbors(&before.shape) {
-			if other := j.solve(s); other.criterion < best.criterion-leastCriterion/2 {
-				best = other
+		for _, steps := range []func(*shape) []shape{j.neighbors, j.replacements} {
+			for _, s := range steps(&before.shape) {
+				if other := j.solve(s); other.criterion < best.criterion-leastCriterion/2 {
+					best = other
+				}
+			}
+			if best != before {
+				break
 			}
 		}
 		if best == before {
@@ -406,6 +424,62 @@ func (j *joint) search(best *jointEstimate) *jointEstimate {
 		}
 	}
 	return best
+}
+
+// near is the number of sizes between two cuts that may stand for another one.
+const near = 4
+
+// replacements returns the shapes in which two cuts near each other, of any functions, are missing or replaced by one.
+func (j *joint) replacements(s *shape) (all []shape) {
+	type cut struct{ function, at int }
+	var cuts []cut
+	for function, list := range s.cuts {
+		for _, at := range list {
+			cuts = append(cuts, cut{function, at})
+		}
+	}
+	for i, a := range cuts {
+		for _, b := range cuts[i+1:] {
+			low, high := min(a.at, b.at), max(a.at, b.at)
+			if high-low > near {
+				continue
+			}
+			without := s.clone()
+			for _, c := range []cut{a, b} {
+				without.cuts[c.function] = slices.DeleteFunc(without.cuts[c.function], func(at int) bool {
+					return at == c.at
+				})
+			}
+			all = append(all, without)
+			for at := max(low-2, 1); at <= min(high+2, len(j.sizes)-1); at++ {
+				all = append(all, j.additions(&without, at)...)
+			}
+		}
+	}
+	return all
+}
+
+// additions returns the shapes with a cut more at a place, of one function or of several.
+func (j *joint) additions(s *shape, at int) (all []shape) {
+	for set := 1; set < 1<<functions; set++ {
+		other, possible := s.clone(), true
+		for function, cuts := range s.cuts {
+			if set>>function&1 == 0 {
+				continue
+			}
+			if slices.Contains(cuts, at) || len(cuts)+1 >= maxSegments || function == ofNetwork && s.known != nil ||
+				function != ofNetwork && at >= s.detached {
+				possible = false
+				break
+			}
+			other.cuts[function] = append(other.cuts[function], at)
+			slices.Sort(other.cuts[function])
+		}
+		if possible {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 // mostPlaces is the number of places of a new cut from which these are not next to each other.
@@ -433,33 +507,11 @@ func (j *joint) neighbors(s *shape) (all []shape) {
 		}
 	}
 	for at := 1; at < len(j.sizes); at += stride {
-		for set := 1; set < 1<<functions; set++ {
-			possible := true
-			for function, cuts := range s.cuts {
-				if set>>function&1 == 1 && (slices.Contains(cuts, at) || len(cuts)+1 >= maxSegments ||
-					function == ofNetwork && s.known != nil || function != ofNetwork && at >= s.detached) {
-					possible = false
-				}
-			}
-			if possible {
-				add(func(o *shape) {
-					for function := range o.cuts {
-						if set>>function&1 == 1 {
-							o.cuts[function] = append(o.cuts[function], at)
-						}
-					}
-				})
-			}
-		}
+		all = append(all, j.additions(s, at)...)
 	}
 	for to := j.least; to <= j.most; to++ {
 		if to != s.detached {
-			add(func(o *shape) {
-				o.detached = to
-				for _, function := range []int{ofSend, ofReceive} {
-					o.cuts[function] = slices.DeleteFunc(o.cuts[function], func(at int) bool { return at >= to })
-				}
-			})
+			all = append(all, s.detach(to))
 		}
 	}
 	return all
@@ -526,7 +578,7 @@ func (j *joint) present(s shape) *jointEstimate {
 	return result
 }
 
-// step is the relative change of a parameter with which simulated times are taken as linear.
+// step is the relative change of a parameter with which simulated times are taken as linear; see longer.
 const step = 0.01
 
 // linearize predicts the measurements with several messages at once by the parameters of an estimate, and sets the
@@ -544,8 +596,12 @@ func (j *joint) linearize(s *jointEstimate) error {
 	var times [4][]float64
 	for i, change := range []func(p map[string]Parameter){
 		func(map[string]Parameter) {},
-		func(p map[string]Parameter) { scale(p, "latency_factor", 1+step) },
-		func(p map[string]Parameter) { scale(p, "bandwidth_factor", 1/(1+step)) },
+		func(p map[string]Parameter) {
+			p["latency_factor"] = exactly(longer(p["latency_factor"].Value), "1")
+		},
+		func(p map[string]Parameter) {
+			p["bandwidth_factor"] = exactly(1/longer(1/p["bandwidth_factor"].Value), "1")
+		},
 		func(p map[string]Parameter) { p["or"] = exactly(p["or"].Value+more, "s") },
 	} {
 		f := e.plain()
@@ -579,10 +635,8 @@ func (j *joint) linearize(s *jointEstimate) error {
 		took := times[0][k]
 		r.value = r.seconds - took
 		r.columns = [2 * functions]float64{}
-		if latency > 0 {
-			r.columns[0] = (times[1][k] - took) / (step * latency)
-		}
-		r.columns[1] = (times[2][k] - took) / (step / bandwidth)
+		r.columns[0] = (times[1][k] - took) / (longer(latency) - latency)
+		r.columns[1] = (times[2][k] - took) / (longer(1/bandwidth) - 1/bandwidth)
 		each := (times[3][k] - took) / more
 		r.columns[2*ofReceive], r.columns[2*ofReceive+1] = each, each*float64(r.bytes)
 		r.value += r.columns[0]*latency + r.columns[1]/bandwidth + each*(receive[0]+receive[1]*float64(r.bytes))
@@ -590,11 +644,8 @@ func (j *joint) linearize(s *jointEstimate) error {
 	return nil
 }
 
-// scale multiplies a parameter.
-func scale(parameters map[string]Parameter, name string, factor float64) {
-	p := parameters[name]
-	parameters[name] = exactly(p.Value*factor, p.Unit)
-}
+// longer returns a larger factor of latency, or of the time per byte, also of one that is 0.
+func longer(factor float64) float64 { return factor + step*(1+factor) }
 
 // plain returns the parameters of the estimation as a file, without intervals.
 func (e *flowEstimate) plain() *File {
@@ -639,10 +690,6 @@ const (
 	jointRounds = 6
 )
 
-// doubtful is the ratio of the errors of windows and exchanges to those of ping-pongs from which these do not explain
-// them.
-const doubtful = 1.5
-
 // estimateJointly replaces the estimate by one of all measurements at once if windows and exchanges of pairs show that
 // it is wrong, and if that one has smaller errors.
 func (e *flowEstimate) estimateJointly() error {
@@ -658,7 +705,10 @@ func (e *flowEstimate) estimateJointly() error {
 		return err
 	}
 	old, worst := j.evaluate(before, nil)
-	if worst <= exact || old[rowsOfShared] <= max(leastGained, doubtful*old[rowsOfPingPong]) {
+	_, worstPingPong := e.errors(&e.chosen)
+	wrong := worst > exact && old[rowsOfShared] > leastGained
+	// A machine without noise has no ping-pong that is far off.
+	if !wrong && (worstPingPong <= exact || old[rowsOfPingPong] > noiseless) {
 		return nil
 	}
 	start := before
@@ -671,10 +721,11 @@ func (e *flowEstimate) estimateJointly() error {
 	rows := slices.Clone(j.rows)
 	best, bestRows := before, rows
 	free := 0.0 // mean error of ping-pongs with fitted factors
-	models := []*Factors{nil}
+	var models []*Factors
 	for i := range e.options.Models {
 		models = append(models, &e.options.Models[i])
 	}
+	models = append(models, nil) // fitted ones
 	for _, known := range models {
 		j.rows, j.about = slices.Clone(rows), start
 		s := start.shape
@@ -682,8 +733,29 @@ func (e *flowEstimate) estimateJointly() error {
 			s = s.with(known)
 		}
 		next, last := j.search(j.solve(s)), math.Inf(1)
+		// A search ends where no step helps. Errors that are neither none nor noise, and uneven factors, need others.
+		plain, calls := shape{known: known}, shape{known: known}
+		for _, segment := range e.nonBlocking[min(1, len(e.nonBlocking)):] { // the protocol may change there
+			if at, _ := slices.BinarySearch(j.sizes, segment.From); at > 0 && at < len(j.sizes) {
+				calls.cuts[ofSend] = append(calls.cuts[ofSend], at)
+				calls.cuts[ofReceive] = append(calls.cuts[ofReceive], at)
+			}
+		}
+		rms := math.Sqrt(next.cost / float64(len(j.rows)))
+		explained := best != before && best.cost <= 4*floor*floor*float64(len(j.rows))
+		doubtful := !explained && rms < exact && (rms > 2*floor || next.uneven())
+		for to := j.least; to <= j.most && doubtful; to++ {
+			for _, first := range []shape{s, plain, calls} {
+				if other := j.search(j.solve(first.detach(to))); other.criterion < next.criterion {
+					next = other
+				}
+			}
+		}
 		for range jointRounds {
 			if next.criterion > best.criterion+hopeless {
+				if mean, _ := j.evaluate(next, nil); known == nil && free == 0 {
+					free = mean[rowsOfPingPong]
+				}
 				break
 			}
 			if err := j.linearize(next); err != nil {
@@ -694,7 +766,9 @@ func (e *flowEstimate) estimateJointly() error {
 				free = mean[rowsOfPingPong]
 			}
 			better := mean[rowsOfShared] <= min(leastShare*old[rowsOfShared], old[rowsOfShared]-leastGained) &&
-				mean[rowsOfPingPong] <= knownShare*old[rowsOfPingPong]+resolution
+				mean[rowsOfPingPong] <= knownShare*old[rowsOfPingPong]+resolution ||
+				worstPingPong > exact && mean[rowsOfPingPong] <= leastShare*old[rowsOfPingPong] &&
+					mean[rowsOfShared] <= knownShare*old[rowsOfShared]+resolution
 			if better && next.criterion < best.criterion-leastCriterion {
 				best, bestRows = next, slices.Clone(j.rows)
 			}
@@ -702,7 +776,7 @@ func (e *flowEstimate) estimateJointly() error {
 				break
 			}
 			last = next.criterion
-			next = j.search(j.solve(next.shape))
+			next = j.again(next)
 		}
 	}
 	if best == before {
@@ -764,6 +838,34 @@ const (
 	leastShare  = 0.8
 	leastGained = 5e-4
 )
+
+// uneven reports whether fitted factors are those of a wrong division: a latency factor becomes smaller with the size,
+// or the rate does. Machines may have such factors, but mostly these hide overheads.
+func (s *jointEstimate) uneven() bool {
+	for k, v := range s.values[ofNetwork] {
+		if k > 0 {
+			before := s.values[ofNetwork][k-1]
+			if v[0] < before[0]*(1-evenness) || v[1] > before[1]*(1+evenness) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// evenness is the relative change of a factor that is none.
+const evenness = 0.01
+
+// again searches from an estimate without the windows and exchanges that it misses by far: their times may change with
+// other parameters at other ones, such as those of a window whose receives take longer than its messages.
+func (j *joint) again(s *jointEstimate) *jointEstimate {
+	all := j.rows
+	defer func() { j.rows = all }()
+	j.rows = slices.DeleteFunc(slices.Clone(all), func(r jointRow) bool {
+		return r.kind == rowsOfShared && math.Abs(j.predict(s, &r)-r.value) > huber*r.scale
+	})
+	return j.search(j.solve(s.shape))
+}
 
 // hopeless is the difference of criteria from which further rounds do not make an estimate the best one.
 const hopeless = 200
