@@ -877,7 +877,7 @@ const unknownFrom = 1e8
 // intervals returns the 95 % intervals of the parameters of a joint estimate, by function and segment, by drawing
 // errors of the measurements again, each from those of its kind.
 func (j *joint) intervals(s *jointEstimate) (all [functions][][2]Parameter) {
-	a, b := j.normal(&s.shape, nil, leastRidge)
+	a, _ := j.normal(&s.shape, nil, leastRidge)
 	n, first := s.unknowns()
 	inverse, free := make([][]float64, n), make([]bool, n)
 	for i := range free {
@@ -902,7 +902,7 @@ func (j *joint) intervals(s *jointEstimate) (all [functions][][2]Parameter) {
 		r.value = predicted
 	}
 	predicted := j.rows
-	_, b = j.normal(&s.shape, nil, leastRidge)
+	_, b := j.normal(&s.shape, nil, leastRidge)
 	drawn := make([][]float64, n) // differences by unknown
 	for range j.e.draws {
 		j.rows = slices.Clone(predicted)
