@@ -4,6 +4,7 @@ package calibrate
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
@@ -80,6 +81,19 @@ func Estimate(ctx context.Context, tables []*fit.Table, o Options) (*fit.File, e
 	return f, nil
 }
 
+// CheckNetwork returns an error if the network of a parameter file, which name names, is a platform file that is not
+// there.
+func CheckNetwork(f *fit.File, name string) error {
+	if !topology.IsPlatform(f.Topology) {
+		return nil
+	}
+	if _, err := os.Stat(f.Beside(name)); err != nil {
+		return fmt.Errorf("%s: member \"topology\": expected %s in the working folder or in that of the parameter "+
+			"file, found none; name the network with --topology", name, f.Topology)
+	}
+	return nil
+}
+
 // checkOnce returns an error if two tables have the same content: equal times look like times without noise.
 func checkOnce(tables []*fit.Table) error {
 	names := map[string]string{}
@@ -93,7 +107,7 @@ func checkOnce(tables []*fit.Table) error {
 	return nil
 }
 
-// smpiTable is the table of an SMPI that selects no other, and smpiError the largest error of ping-pongs up to which
+// smpiTable is the table of an SMPI that selects no other, and smpiError the mean error of ping-pongs up to which
 // the protocol of SMPI is that of the machine.
 const (
 	smpiTables = "smpi-" // what the names of tables of SMPI begin with
@@ -108,7 +122,7 @@ func usualTable(f *fit.File) string {
 		return ""
 	}
 	for _, r := range f.Residuals {
-		if r.Test == "" && r.Largest > smpiError {
+		if r.Test == "" && r.Mean > smpiError {
 			return ""
 		}
 	}

@@ -70,14 +70,14 @@ func (t *Table) Remark(text string, args ...any) {
 	t.remarks = append(t.remarks, fmt.Sprintf(text, args...))
 }
 
-// SetRanks states the number of ranks of a table that has none, such as of OSU. The error names the file and a line that
-// has another number.
+// SetRanks states the number of ranks of a table that has none, such as of OSU. The error names the file and a line
+// that has another number.
 func (t *Table) SetRanks(ranks int) error {
 	for i := range t.Rows {
 		m := &t.Rows[i]
 		if m.Ranks != 0 && m.Ranks != ranks {
-			return fmt.Errorf("%s:%d: expected a time on %d ranks as the name of the table states, found %d ranks", t.Name,
-				m.Line, ranks, m.Ranks)
+			return fmt.Errorf("%s:%d: expected a time on %d ranks as the name of the table states, found %d ranks",
+				t.Name, m.Line, ranks, m.Ranks)
 		}
 		m.Ranks = ranks
 	}
@@ -99,9 +99,9 @@ func Read(name string, data []byte) (*Table, error) {
 		return nil, fmt.Errorf("%s: expected measurements, found none", name)
 	}
 	if tool == nil {
-		return nil, fmt.Errorf("%s:%d: expected a table of times, found %.60q: CSV with a header such as bytes,seconds, or "+
-			"the output of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge; delete lines above it", name,
-			first+1, lines[first])
+		return nil, fmt.Errorf("%s:%d: expected a table of times, found %.60q: CSV with a header such as "+
+			"bytes,seconds, or the output of OSU micro-benchmarks, NetPIPE 3, nccl-tests or netgauge; delete lines "+
+			"above it", name, first+1, lines[first])
 	}
 	p.table.Tool = tool.name
 	for i, line := range lines[first:] {

@@ -73,11 +73,17 @@ func allNumbers(words []string) bool {
 // column is the meaning of a column of a table.
 type column struct {
 	kind  string  // bytes, time, rate, test, where, ranks; empty: unused
-	scale float64 // of a time: seconds per unit; of a rate: bytes per second per unit
+	scale float64 // seconds, bytes per second, or bytes per unit
 }
 
-// unitsOfTime and unitsOfRate have lower-case names.
+// roundTrip matches headers of columns whose times are no ping-pongs.
+var roundTrip = regexp.MustCompile(`\brtt|_rtt|round[ _-]?trip`)
+
+// unitsOfTime, unitsOfRate and unitsOfSize have lower-case names. KB is none, because it is 1000 or 1024 bytes.
 var (
+	unitsOfSize = map[string]float64{
+		"b": 1, "byte": 1, "bytes": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+	}
 	unitsOfTime = map[string]float64{
 		"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
 		"us": 1e-6, "usec": 1e-6, "usecs": 1e-6, "microseconds": 1e-6, "µs": 1e-6, "ns": 1e-9, "nsec": 1e-9,
@@ -103,13 +109,24 @@ func columnOf(header string) (column, error) {
 			word, unit = lower[:at], lower[at+1:]
 		}
 	}
+	if roundTrip.MatchString(lower) {
+		return column{}, fmt.Errorf("the column %q has round trips; halve its times and rename it, such as to "+
+			`"time (us)"`, name)
+	}
 	bits := strings.HasSuffix(name, "b/s") || strings.HasSuffix(name, "b/s)") || strings.HasSuffix(name, "b/s]")
 	if unit == "" {
 		unit = word
 	}
 	switch word {
 	case "bytes", "size", "message size", "message_size", "msg_size", "nbytes":
-		return column{kind: "bytes"}, nil
+		scale := unitsOfSize[unit]
+		if unit == word {
+			scale = 1
+		}
+		if scale == 0 {
+			return column{}, fmt.Errorf("the column %q has the unit %q, expected bytes, KiB, MiB or GiB", name, unit)
+		}
+		return column{kind: "bytes", scale: scale}, nil
 	case "test", "benchmark", "operation":
 		return column{kind: "test"}, nil
 	case "where", "pair", "path":
@@ -193,6 +210,10 @@ func (p *parser) row(fields []string) error {
 		switch c.kind {
 		case "bytes":
 			m.Bytes, err = size(f)
+			if m.Bytes > math.MaxInt64>>30 {
+				err = fmt.Errorf("expected a size of at most %d, found %s", int64(math.MaxInt64>>30), f)
+			}
+			m.Bytes *= int64(c.scale)
 		case "time":
 			m.Seconds, err = number(f)
 			m.Seconds, m.Step = m.Seconds*c.scale, lastDigit(f)*c.scale
@@ -383,7 +404,7 @@ func parseNCCL(p *parser, line string) error {
 				c := column{}
 				switch w {
 				case "size":
-					c.kind = "bytes"
+					c = column{kind: "bytes", scale: 1}
 				case "time", "cputime":
 					c = column{kind: "time", scale: 1e-6}
 				}

@@ -22,7 +22,6 @@ import (
 	"github.com/tracedag/tracedag/internal/origin"
 	"github.com/tracedag/tracedag/memory"
 	"github.com/tracedag/tracedag/sim/fit"
-	"github.com/tracedag/tracedag/sim/topology"
 )
 
 // fitFlags are the flags of --fit.
@@ -163,10 +162,9 @@ func (o *options) applyFitted(p *cli.Program) error {
 		o.Backend = f.Backend
 		p.Info("%s: parameters of the backend %s", name, f.Backend)
 	}
-	if f.Backend == o.Backend && topology.IsPlatform(f.Topology) && !o.Flags.Changed("topology") {
-		if _, err := os.Stat(f.Beside(name)); err != nil {
-			return fmt.Errorf("%s: member \"topology\": expected %s in the working folder or in that of the parameter "+
-				"file, found none; name the network with --topology", name, f.Topology)
+	if f.Backend == o.Backend && !o.Flags.Changed("topology") {
+		if err := calibrate.CheckNetwork(f, name); err != nil {
+			return err
 		}
 	}
 	if o.Flags.Changed("collective") || f.Backend != o.Backend {
