@@ -112,8 +112,8 @@ func textsOf(grids [][]int) string {
 	return all
 }
 
-// unbalanced returns the grid of n ranks of MPI_Dims_create in versions of Open MPI and in SimGrid's SMPI, which take
-// the square of a prime for a prime if it is the odd part of the number.
+// unbalanced returns the grid of n ranks of MPI_Dims_create in SimGrid's SMPI 3.32, which takes the square of a prime
+// for a prime if it is the odd part of the number.
 func unbalanced(n, dims int) []int {
 	var factors []int
 	take := func(f int) {
