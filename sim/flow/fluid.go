@@ -422,8 +422,8 @@ func (s *fluid) update(i uint32) {
 }
 
 // fatLevel returns the level of a link that limits each flow, among others with the levels s.others: that of the user
-// with the highest ratio which nothing else limits to less. A bound that SimGrid does not tell from a lower one, at
-// which another user is already, limits, too.
+// with the highest ratio which nothing else limits to less. A bound that is at most sameBound above the lower one of
+// another user limits, too: SimGrid does not distinguish them.
 func (s *fluid) fatLevel(l *link) float64 {
 	level := math.Inf(1)
 	for _, u := range s.others {

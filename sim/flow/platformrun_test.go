@@ -260,7 +260,7 @@ func TestPlatformSpeeds(t *testing.T) {
 
 // TestPlatformNearTies checks flows back and forth over a FATPIPE link that is the slowest of both: their latencies
 // differ by a rounding error, and so one bound is below the level of the link and the other one is not. SimGrid does not
-// tell them apart; both are at their bounds, and a third flow has the whole link. The times are SimGrid's.
+// distinguish them; both are at their bounds, and a third flow has the whole link. The times are SimGrid's.
 func TestPlatformNearTies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.xml")
 	text := `<platform version="4.1"><zone id="z" routing="Full"><host id="a"/><host id="b"/><host id="c"/>
