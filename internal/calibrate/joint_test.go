@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -126,8 +127,11 @@ func TestReceivesOfWindows(t *testing.T) {
 	truth := callsTruth{map[int64][2]float64{0: {8e-7, 2e-11}}, map[int64][2]float64{0: {7e-7, 1e-10}}, 5e-7, 65536}
 	table := truth.tableOf(t, pairNetwork, [2]string{"flow-model", "smpi"})
 	noises := []float64{0, 0.01, 0.01}
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		noises = noises[:1]
+	case os.Getenv("TRACEDAG_LONG") == "":
+		noises = noises[:2]
 	}
 	for seed, noise := range noises {
 		f := estimateOf(t, pairNetwork, table, noise, uint64(seed))

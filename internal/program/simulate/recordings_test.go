@@ -26,7 +26,7 @@ type recording struct {
 // TestRecordings fits each machine to its micro-benchmarks, and compares the times of recorded programs with the
 // predictions: longest rank and time in MPI, in per cent. Those of recordings as users make them have starts that
 // differ and the set-up of communicators, which nothing predicts. The algorithms of collectives for packet are those
-// that flow identifies.
+// that flow identifies. Without TRACEDAG_LONG, flow is the only backend.
 func TestRecordings(t *testing.T) {
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	switch {
@@ -69,20 +69,16 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			writeMessages(t, table, "messages.csv")
-			for _, args := range [][]string{
-				{"--fit-backend", "packet", "--topology", platform, "--fit-out", "packet.json"},
-				{"--fit-backend", "analytical", "--network", machine.network + "@1GB/s,1us", "--fit-out",
-					"analytical.json"},
-			} {
-				r := clitest.Run(newCommand, append(args, "--fit", "messages.csv")...)
-				if r.Status != 0 {
-					t.Fatalf("%v: status %d, stderr %s", args, r.Status, r.Stderr)
-				}
+			long := os.Getenv("TRACEDAG_LONG") != ""
+			if long {
+				fitOthers(t, platform, table, machine.network)
 			}
 			for program, p := range machine.programs {
 				unpack(t, filepath.Join(folder, program+".tgz"))
 				checkRecording(t, program, p.flow, "--params", "./flow.json")
+				if !long {
+					continue
+				}
 				checkRecording(t, program, p.packet, "--params", "./packet.json", "--collective", f.Collective)
 				if p.network != "" {
 					checkRecording(t, program, p.analytical, "--params", "./analytical.json", "--network",
@@ -115,6 +111,21 @@ func TestFitTraceOfRecording(t *testing.T) {
 	}
 	checkRecording(t, "star-lulesh-27", [2]float64{0.1, 0.5}, "--params", "./flow.json")
 	checkRecording(t, "star-jacobi-16", [2]float64{1, 1}, "--params", "./flow.json")
+}
+
+// fitOthers fits packet and analytical to the messages of a table.
+func fitOthers(t *testing.T, platform, table, network string) {
+	t.Helper()
+	writeMessages(t, table, "messages.csv")
+	for _, args := range [][]string{
+		{"--fit-backend", "packet", "--topology", platform, "--fit-out", "packet.json"},
+		{"--fit-backend", "analytical", "--network", network + "@1GB/s,1us", "--fit-out", "analytical.json"},
+	} {
+		r := clitest.Run(newCommand, append(args, "--fit", "messages.csv")...)
+		if r.Status != 0 {
+			t.Fatalf("%v: status %d, stderr %s", args, r.Status, r.Stderr)
+		}
+	}
 }
 
 // checkRecording compares a recorded program with its prediction.
