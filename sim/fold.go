@@ -33,7 +33,7 @@ type Folded struct {
 
 const (
 	waitsMask = 1<<5 - 1  // the bits of Folded.State with the unmet dependencies
-	manyWaits = waitsMask // so many or more, which are in Folded.many at the index Op.Waits
+	manyWaits = waitsMask // this number or more: Folded.many has it at the index Op.Waits
 )
 
 // foldedOps is what the ops of a rank have in common.
@@ -245,7 +245,7 @@ const (
 	// mostPatterns is the largest number of patterns of a goroutine, and of those that goroutines share.
 	mostPatterns = 32
 	// fewUnlike is the number of ranks with a pattern per rank without from which goroutines wait for the patterns of
-	// others: at most one in so many ranks is compiled while others wait.
+	// others: at most one in fewUnlike ranks is compiled while others wait.
 	fewUnlike = 8
 	// mostUnlike is the number of ranks without a pattern from which these must be fewer than those with one.
 	mostUnlike = 8
@@ -338,7 +338,7 @@ type folder struct {
 	seen         int        // number of folding.all in patterns so far
 	alike, other int        // number of ranks with and without a pattern
 
-	// Of the current rank:
+	// State of the current rank:
 	peers    []int32    // by partner of the pattern; unknownPeer: none so far
 	commTags []foundTag // by match of the pattern, if tags or communicators are not those of the pattern
 	indices  struct{ peers, matches, channels numbers }

@@ -599,9 +599,9 @@ const (
 
 // stillCount returns the number of rounds with the same neighbors as a function of the ranks. In one direction, n - 1
 // rounds bring the data of each rank of a ring to all others, and 2 (n - 1) rounds do that twice. Programs rarely have
-// so many iterations by chance. n rounds also bring the data back to its rank, and n/2 rounds suffice for all pairs of
-// ranks: programs may have n or n/2 iterations, too. An odd-even sort exchanges n or n/2 times with the rank on each
-// side.
+// that number of iterations by chance. n rounds also bring the data back to its rank, and n/2 rounds suffice for all
+// pairs of ranks: programs may have n or n/2 iterations, too. An odd-even sort exchanges n or n/2 times with the rank
+// on each side.
 func (f *loopFinder) stillCount(rounds int, x *loop) (count, bool) {
 	if f.repeats(x) {
 		return count{}, false

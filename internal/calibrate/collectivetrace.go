@@ -298,8 +298,8 @@ func (g *calls) predictHeavy(ctx context.Context, time replayer, left *budget) e
 	return nil
 }
 
-// trials returns replays of the call with algorithms. What counts of them is the mean over the members of the
-// difference of ends, relative to the time of the call.
+// trials returns replays of the call with algorithms. Their error is the mean over the members of the difference of
+// ends, relative to the time of the call.
 func (c *call) trials(time replayer) *trials[float64] {
 	return newTrials(time, func(at [][]float64, _ []float64) float64 {
 		sum := 0.0

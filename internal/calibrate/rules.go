@@ -230,8 +230,8 @@ func (f *identified) explain(kinds []*measured, usual string) {
 }
 
 // exceptions returns the rules of a collective that a table does not explain: one algorithm that explains all times or,
-// if the table is far off, one that is at most half as far off, or else few ranges that explain them. With so many
-// algorithms, one fits each size by chance, so many ranges explain nothing.
+// if the table is far off, one that is at most half as far off, or else few ranges that explain them. Many ranges
+// explain nothing: one of thirty algorithms fits each size by chance.
 func (m *measured) exceptions(t table) []string {
 	of := m.judge(t.rule)
 	if of.explains() {

@@ -582,7 +582,7 @@ func (j *joint) present(s shape) *jointEstimate {
 const step = 0.01
 
 // linearize predicts the measurements with several messages at once by the parameters of an estimate, and sets the
-// columns of their rows. Those that no prediction is possible of are dropped.
+// columns of their rows. It drops those that the backend cannot predict.
 func (j *joint) linearize(s *jointEstimate) error {
 	var measured []Measurement
 	for _, r := range j.rows {
@@ -613,34 +613,26 @@ func (j *joint) linearize(s *jointEstimate) error {
 			return err
 		}
 	}
-	k := -1
-	j.rows = slices.DeleteFunc(j.rows, func(r jointRow) bool {
+	rows, k := j.rows[:0], 0
+	for _, r := range j.rows {
 		if r.kind == rowsOfShared {
-			k++
+			took, slower, narrower, busier := times[0][k], times[1][k], times[2][k], times[3][k]
+			if k++; math.IsNaN(took + slower + narrower + busier) {
+				continue
+			}
+			latency, bandwidth := e.chosen.at(r.bytes + e.options.Envelope)
+			receive := s.at(ofReceive, r.at)
+			r.value = r.seconds - took
+			r.columns = [2 * functions]float64{}
+			r.columns[0] = (slower - took) / (longer(latency) - latency)
+			r.columns[1] = (narrower - took) / (longer(1/bandwidth) - 1/bandwidth)
+			each := (busier - took) / more
+			r.columns[2*ofReceive], r.columns[2*ofReceive+1] = each, each*float64(r.bytes)
+			r.value += r.columns[0]*latency + r.columns[1]/bandwidth + each*(receive[0]+receive[1]*float64(r.bytes))
 		}
-		return r.kind == rowsOfShared && math.IsNaN(times[0][k]+times[1][k]+times[2][k]+times[3][k])
-	})
-	k = -1
-	for i := range j.rows {
-		r := &j.rows[i]
-		if r.kind != rowsOfShared {
-			continue
-		}
-		k++
-		for math.IsNaN(times[0][k] + times[1][k] + times[2][k] + times[3][k]) {
-			k++
-		}
-		latency, bandwidth := e.chosen.at(r.bytes + e.options.Envelope)
-		receive := s.at(ofReceive, r.at)
-		took := times[0][k]
-		r.value = r.seconds - took
-		r.columns = [2 * functions]float64{}
-		r.columns[0] = (times[1][k] - took) / (longer(latency) - latency)
-		r.columns[1] = (times[2][k] - took) / (longer(1/bandwidth) - 1/bandwidth)
-		each := (times[3][k] - took) / more
-		r.columns[2*ofReceive], r.columns[2*ofReceive+1] = each, each*float64(r.bytes)
-		r.value += r.columns[0]*latency + r.columns[1]/bandwidth + each*(receive[0]+receive[1]*float64(r.bytes))
+		rows = append(rows, r)
 	}
+	j.rows = rows
 	return nil
 }
 
@@ -733,23 +725,12 @@ func (e *flowEstimate) estimateJointly() error {
 			s = s.with(known)
 		}
 		next, last := j.search(j.solve(s)), math.Inf(1)
-		// A search ends where no step helps. Errors that are neither none nor noise, and uneven factors, need others.
-		plain, calls := shape{known: known}, shape{known: known}
-		for _, segment := range e.nonBlocking[min(1, len(e.nonBlocking)):] { // the protocol may change there
-			if at, _ := slices.BinarySearch(j.sizes, segment.From); at > 0 && at < len(j.sizes) {
-				calls.cuts[ofSend] = append(calls.cuts[ofSend], at)
-				calls.cuts[ofReceive] = append(calls.cuts[ofReceive], at)
-			}
-		}
 		rms := math.Sqrt(next.cost / float64(len(j.rows)))
+		// A search ends where no step helps. Errors that are neither none nor noise, and uneven factors, need others.
 		explained := best != before && best.cost <= 4*floor*floor*float64(len(j.rows))
 		doubtful := !explained && rms < exact && (rms > 2*floor || next.uneven())
-		for to := j.least; to <= j.most && doubtful; to++ {
-			for _, first := range []shape{s, plain, calls} {
-				if other := j.search(j.solve(first.detach(to))); other.criterion < next.criterion {
-					next = other
-				}
-			}
+		if doubtful {
+			next = j.widen(next, s)
 		}
 		for range jointRounds {
 			if next.criterion > best.criterion+hopeless {
@@ -798,6 +779,27 @@ func (e *flowEstimate) estimateJointly() error {
 		e.explained(mean[rowsOfPingPong], free)
 	}
 	return nil
+}
+
+// widen searches from a shape, from one without cuts, and from one with the cuts of non-blocking calls, where the
+// protocol may change: with each size of detached. It returns the best of these estimates and the given one.
+func (j *joint) widen(best *jointEstimate, s shape) *jointEstimate {
+	plain, calls := shape{known: s.known}, shape{known: s.known}
+	list := j.e.nonBlocking
+	for _, segment := range list[min(1, len(list)):] {
+		if at, _ := slices.BinarySearch(j.sizes, segment.From); at > 0 && at < len(j.sizes) {
+			calls.cuts[ofSend] = append(calls.cuts[ofSend], at)
+			calls.cuts[ofReceive] = append(calls.cuts[ofReceive], at)
+		}
+	}
+	for to := j.least; to <= j.most; to++ {
+		for _, first := range []shape{s, plain, calls} {
+			if other := j.search(j.solve(first.detach(to))); other.criterion < best.criterion {
+				best = other
+			}
+		}
+	}
+	return best
 }
 
 // take makes an estimate that of all measurements.

@@ -351,28 +351,32 @@ var unconditional = rule{
 	perNode: everything,
 }
 
+// property returns the condition of a name that may be negated, such as "pof2" or "!pof2"; nil: none has that name.
+func (r *rule) property(name string) *condition {
+	switch name {
+	case "pof2":
+		return &r.power
+	case "evenranks":
+		return &r.evenRanks
+	case "even":
+		return &r.even
+	case "shared":
+		return &r.shared
+	}
+	return nil
+}
+
 // parseConditions parses conditions such as ">1MiB&ranks<=16&pof2".
 func (r *rule) parseConditions(text string) error {
 	for condition := range strings.SplitSeq(text, "&") {
 		condition = strings.TrimSpace(condition)
-		var err error
+		name, negated := strings.CutPrefix(condition, "!")
+		property, err := r.property(name), error(nil)
 		switch {
-		case condition == "pof2":
-			r.power = yes
-		case condition == "!pof2":
-			r.power = no
-		case condition == "evenranks":
-			r.evenRanks = yes
-		case condition == "!evenranks":
-			r.evenRanks = no
-		case condition == "even":
-			r.even = yes
-		case condition == "!even":
-			r.even = no
-		case condition == "shared":
-			r.shared = yes
-		case condition == "!shared":
-			r.shared = no
+		case property != nil && negated:
+			*property = no
+		case property != nil:
+			*property = yes
 		case condition == "whole":
 			r.levels = levelWhole
 		case condition == "node":
