@@ -3,6 +3,7 @@ package goal
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,13 +19,26 @@ import (
 	"github.com/tracedag/tracedag/dag"
 	"github.com/tracedag/tracedag/formats/format"
 	_ "github.com/tracedag/tracedag/internal/testheap"
+	"github.com/tracedag/tracedag/memory"
 )
 
 const vectors = "testdata/vectors"
 
-// options are read options under which a warning is no error; compat sets the mode of the reference program.
+// options are read options under which a warning is no error; compat sets the mode of the reference program. The limit
+// of memory makes results independent of the machine.
 func options(compat bool) format.ReadOptions {
-	return format.ReadOptions{Compat: compat, Warn: func(string, ...any) {}}
+	return format.ReadOptions{Context: memory.WithLimit(context.Background(), 1<<30), Compat: compat,
+		Warn: func(string, ...any) {}}
+}
+
+var tooMuchAt = regexp.MustCompile(`^[^ ]+: (line|offset) \d+: .* need at least .* of memory`)
+
+// checkPlaced checks that an error names its file and the place in it.
+func checkPlaced(t *testing.T, err error) {
+	t.Helper()
+	if !errors.As(err, new(*format.SyntaxError)) && !tooMuchAt.MatchString(err.Error()) {
+		t.Fatalf("error %v does not say where", err)
+	}
 }
 
 func stream(name string, data []byte) []*format.Input {
