@@ -152,7 +152,7 @@ func (f *File) Misses() string {
 		largest = max(largest, errs[test])
 		tests[i] = fmt.Sprintf("%s by up to %s%%", test, twoDigits(100*errs[test]))
 	}
-	return fmt.Sprintf("the parameters miss measured times: %s; predictions with this file are off by up to %s%%",
+	return fmt.Sprintf("the parameters miss measured times: %s; predicted times of such messages are off by up to %s%%",
 		strings.Join(tests, ", "), twoDigits(100*largest))
 }
 

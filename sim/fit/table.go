@@ -145,6 +145,8 @@ type parser struct {
 	separator string   // of columns of CSV
 	test      string   // of OSU and nccl-tests
 	ranks     int      // of nccl-tests: ranks listed so far
+	words     int      // of nccl-tests: columns of the header
+	blank     int      // of nccl-tests: columns that may be blank
 	window    int      // of OSU bandwidth tests
 }
 

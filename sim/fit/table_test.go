@@ -46,6 +46,11 @@ func TestRead(t *testing.T) {
            8             2     float     sum      -1    12.50    0.00    0.00      0    12.10    0.00    0.00      0
 # Out of bounds values : 0 OK
 `, "nccl-tests", []Measurement{{Test: "allreduce", Bytes: 8, Ranks: 2, Seconds: 12.5e-6}}},
+		{"nccl-tests, blank columns", "# Collective test starting: sendrecv_perf\n" +
+			"#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n" +
+			"1048576  262144  float  -1  32.10  32.67  32.67  0  32.00  32.77  32.77  N/A\n" +
+			"2097152  524288  float  64.20  32.67  32.67  0  64.00  32.77  32.77  N/A\n", "nccl-tests", []Measurement{
+			{Test: "sendrecv", Bytes: 1 << 20, Seconds: 32.1e-6}, {Test: "sendrecv", Bytes: 2 << 20, Seconds: 64.2e-6}}},
 		{"netgauge loggp", "# size n PRTT(1,0,s) PRTT(n,0,s) PRTT(n,PRTT(1,0,s),s) L o_s o_r g G lsqu(g,G)\n# to get o: ...\n" +
 			"1 16 5.000000 20.0 90.0 2.5 0.5 0.4 -nan -nan -nan\n1025 16 7.0 24.0 90.0 2.5 -0.1 0.4 1 0 0\n", "netgauge",
 			[]Measurement{
@@ -125,6 +130,10 @@ func TestReadErrors(t *testing.T) {
 		{"bytes,seconds\n-8,1\n", `t:2: expected a size in bytes, found "-8"`},
 		{"bytes,MB/s\n0,1\n", "t:2: a rate of 0 bytes gives no time"},
 		{"bytes,seconds\n", "t: expected measurements, found none"},
+		{"# size count type redop time algbw busbw error\n8 2 float sum 12.5 0 0 0\n",
+			"t:2: the collective is unknown: add a line such as"},
+		{"# Collective test starting: all_reduce_perf\n# size count type redop time algbw busbw error\n8 2 float 12.5 0 0\n",
+			"t:3: expected 8 fields, or 7 without redop and root, found 6"},
 		{"1024 10 0.001\n", "t:1: expected bytes, Mb/s and seconds of NetPIPE; 10 Mb/s are not 1024 bytes"},
 	}
 	for _, tt := range tests {

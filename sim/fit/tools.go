@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -387,8 +388,8 @@ var ncclTests = map[string]string{
 	"reduce": "reduce", "alltoall": "alltoall", "gather": "gather", "scatter": "scatter", "sendrecv": "sendrecv",
 }
 
-// parseNCCL parses a line of nccl-tests: size, count, type, operator, root, then time (us) out of place. Older versions
-// print neither the operator of a broadcast nor a root; columns are found by the header.
+// parseNCCL parses a line of nccl-tests: size, count, type, operator, root, then time (us) out of place. Columns are found
+// by the header, as older versions have neither redop nor root. Where these do not apply, some versions leave them blank.
 func parseNCCL(p *parser, line string) error {
 	if strings.HasPrefix(line, "#") {
 		if m := ncclStart.FindStringSubmatch(line); m != nil {
@@ -399,12 +400,14 @@ func parseNCCL(p *parser, line string) error {
 		}
 		words := strings.Fields(strings.TrimPrefix(line, "#"))
 		if len(words) > 3 && words[0] == "size" && words[1] == "count" {
-			p.columns = nil
+			p.columns, p.blank, p.words = nil, 0, len(words)
 			for _, w := range words {
 				c := column{}
 				switch w {
 				case "size":
 					c = column{kind: "bytes", scale: 1}
+				case "redop", "root":
+					p.blank++
 				case "time", "cputime":
 					c = column{kind: "time", scale: 1e-6}
 				}
@@ -420,13 +423,15 @@ func parseNCCL(p *parser, line string) error {
 	if p.columns == nil || !allNumbers(fields[:1]) {
 		return nil // a message of the program
 	}
-	if len(fields) < len(p.columns) {
-		return fmt.Errorf("expected at least %d fields, found %d", len(p.columns), len(fields))
+	missing := max(0, p.words-len(fields))
+	if missing > p.blank {
+		return fmt.Errorf("expected %d fields, or %d without redop and root, found %d", p.words, p.words-p.blank, len(fields))
 	}
 	if p.test == "" {
-		return errors.New("the collective is unknown: expected a line " +
-			`"# Collective test starting: all_reduce_perf" above the numbers`)
+		return errors.New(`the collective is unknown: add a line such as "# Collective test starting: all_reduce_perf", ` +
+			"which older nccl-tests do not print, above the numbers")
 	}
+	fields = slices.Insert(fields, len(p.columns)-1-missing, make([]string, missing)...) // before the time
 	if err := p.row(fields[:len(p.columns)]); err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ func TestFit(t *testing.T) {
 	}
 	keepResults(t, nil)
 	text := clitest.Run(newCommand, "--fit", "--fit-out", "machine.json", table)
-	warned := "simulate: warning: the parameters miss measured times: window by up to 3.9%; predictions with this file " +
-		"are off by up to 3.9%\n"
+	warned := "simulate: warning: the parameters miss measured times: window by up to 3.9%; predicted times of such " +
+		"messages are off by up to 3.9%\n"
 	if text.Status != 0 || text.Stderr != warned || !strings.Contains(text.Stdout, "\nbytes from  L ") &&
 		!strings.Contains(text.Stdout, "bytes from") {
 		t.Fatalf("status %d, stdout %s, stderr %s", text.Status, text.Stdout, text.Stderr)
