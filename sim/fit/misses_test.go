@@ -10,8 +10,8 @@ func TestMisses(t *testing.T) {
 	}
 	f.Residuals = append(f.Residuals, Residual{Table: "b.csv", Largest: 0.29}, Residual{Table: "c.csv", Largest: 0.1},
 		Residual{Test: "exchange", Largest: 0.036})
-	const want = "the parameters miss measured times: pingpong by up to 29%, exchange by up to 3.6%; predictions with " +
-		"this file are off by up to 29%"
+	const want = "the parameters miss measured times: pingpong by up to 29%, exchange by up to 3.6%; predicted times " +
+		"of such messages are off by up to 29%"
 	if text := f.Misses(); text != want {
 		t.Errorf("found %q, expected %q", text, want)
 	}

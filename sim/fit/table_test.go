@@ -132,7 +132,8 @@ func TestReadErrors(t *testing.T) {
 		{"bytes,seconds\n", "t: expected measurements, found none"},
 		{"# size count type redop time algbw busbw error\n8 2 float sum 12.5 0 0 0\n",
 			"t:2: the collective is unknown: add a line such as"},
-		{"# Collective test starting: all_reduce_perf\n# size count type redop time algbw busbw error\n8 2 float 12.5 0 0\n",
+		{"# Collective test starting: all_reduce_perf\n# size count type redop time algbw busbw error\n" +
+			"8 2 float 12.5 0 0\n",
 			"t:3: expected 8 fields, or 7 without redop and root, found 6"},
 		{"1024 10 0.001\n", "t:1: expected bytes, Mb/s and seconds of NetPIPE; 10 Mb/s are not 1024 bytes"},
 	}

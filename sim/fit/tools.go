@@ -388,8 +388,8 @@ var ncclTests = map[string]string{
 	"reduce": "reduce", "alltoall": "alltoall", "gather": "gather", "scatter": "scatter", "sendrecv": "sendrecv",
 }
 
-// parseNCCL parses a line of nccl-tests: size, count, type, operator, root, then time (us) out of place. Columns are found
-// by the header, as older versions have neither redop nor root. Where these do not apply, some versions leave them blank.
+// parseNCCL parses a line of nccl-tests: size, count, type, operator, root, then time (us) out of place. Columns are
+// found by the header, as older versions have neither redop nor root. Some versions leave them blank if unused.
 func parseNCCL(p *parser, line string) error {
 	if strings.HasPrefix(line, "#") {
 		if m := ncclStart.FindStringSubmatch(line); m != nil {
@@ -425,11 +425,12 @@ func parseNCCL(p *parser, line string) error {
 	}
 	missing := max(0, p.words-len(fields))
 	if missing > p.blank {
-		return fmt.Errorf("expected %d fields, or %d without redop and root, found %d", p.words, p.words-p.blank, len(fields))
+		return fmt.Errorf("expected %d fields, or %d without redop and root, found %d", p.words, p.words-p.blank,
+			len(fields))
 	}
 	if p.test == "" {
-		return errors.New(`the collective is unknown: add a line such as "# Collective test starting: all_reduce_perf", ` +
-			"which older nccl-tests do not print, above the numbers")
+		return errors.New("the collective is unknown: add a line such as " +
+			`"# Collective test starting: all_reduce_perf", which older nccl-tests do not print, above the numbers`)
 	}
 	fields = slices.Insert(fields, len(p.columns)-1-missing, make([]string, missing)...) // before the time
 	if err := p.row(fields[:len(p.columns)]); err != nil {
