@@ -58,7 +58,11 @@ func (p *participation) setSizes(op *dag.Op) {
 		if p.root(op, n[1]) {
 			op.RecvBytes = op.Bytes
 		}
-	case dag.Allreduce, dag.Scan, dag.Exscan:
+		p.element(op, size[0])
+	case dag.Allreduce:
+		op.Bytes = p.block(n[0], size[0])
+		p.element(op, size[0])
+	case dag.Scan, dag.Exscan:
 		op.Bytes = p.block(n[0], size[0])
 	case dag.Gather:
 		if p.root(op, n[2]) {
@@ -115,7 +119,8 @@ func (p *participation) setSizes(op *dag.Op) {
 }
 
 // element keeps the size of an element other than the 8 bytes that readers of the trace assume. MPI libraries choose
-// the algorithm of an allgatherv or a reduce-scatter by the number of elements.
+// the algorithm of an allgatherv or a reduce-scatter by the number of elements, and divide the vector of a reduction
+// into parts of whole elements.
 func (p *participation) element(op *dag.Op, size int64) {
 	if p.err == nil && size > 0 && size != 8 {
 		op.Attrs = attr.WithElement(op.Attrs, size)

@@ -345,7 +345,7 @@ func TestCalls(t *testing.T) {
 				"MPI_Reduce_scatter:100:8:9:77:3,5:1,4,4:3:0,0,2:100\nMPI_Reduce_scatter_block:100:8:9:3:1,4,4:3:0,0,2:100\n",
 			`0 coll bcast 8 root 0 @0s-0s
 1 coll bcast 0/8 root 1 after 0 @0s-0s
-2 coll reduce 8/8 root 0 after 1 @0s-0s
+2 coll reduce 8/8 root 0 {"element":4} after 1 @0s-0s
 3 coll scan 8 after 2 @0s-0s
 4 coll gather 8/16 root 0 after 3 @0s-0s
 5 coll gather 8/16 root 0 after 4 @0s-0s

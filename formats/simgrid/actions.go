@@ -163,14 +163,18 @@ func (p *parser) collective(a *action) {
 		count := p.count("a count")
 		a.flops = p.amount("the flops of the reduction")
 		root := p.root(op)
-		op.Bytes = p.times(count, p.size())
+		size := p.size()
+		op.Bytes, op.Attrs = p.times(count, size), elementAttrs(size)
 		if root {
 			op.RecvBytes = op.Bytes
 		}
 	case dag.Allreduce, dag.Scan, dag.Exscan:
 		count := p.count("a count")
 		a.flops = p.amount("the flops of the reduction")
-		op.Bytes = p.times(count, p.size())
+		size := p.size()
+		if op.Bytes = p.times(count, size); op.Subkind == dag.Allreduce {
+			op.Attrs = elementAttrs(size)
+		}
 	case dag.Gather:
 		sent, received := p.count("a count to send"), p.count("a count to receive")
 		root := p.root(op)

@@ -42,18 +42,17 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 		return s.String()
 	}
 	list := func(size func(b block) int64) string { return listOf(size, 1) }
-	bytes := func(b block) int64 { return b.bytes }
 	received := func(b block) int64 { return b.received }
 	types := fmt.Sprintf(" %d %d", typeByte, typeByte)
 	switch op.Subkind {
 	case dag.Gatherv:
-		c.emit(fmt.Sprintf("gatherv %d%s%s%s", op.Bytes, list(bytes), root, types))
+		c.emit(fmt.Sprintf("gatherv %d%s%s%s", op.Bytes, list(block.sent), root, types))
 	case dag.Allgatherv:
 		datatype, element := typeByte, int64(1)
 		if blocks[0].element > 0 {
-			datatype, element = elementsOf(blocks, bytes)
+			datatype, element = elementsOf(blocks, block.sent)
 		}
-		c.emit(fmt.Sprintf("allgatherv %d%s %d %d", op.Bytes/element, listOf(bytes, element), datatype, datatype))
+		c.emit(fmt.Sprintf("allgatherv %d%s %d %d", op.Bytes/element, listOf(block.sent, element), datatype, datatype))
 	case dag.Scatter, dag.Scatterv:
 		c.emit(fmt.Sprintf("scatterv%s %d%s%s", list(received), op.RecvBytes, root, types))
 		if op.Subkind == dag.Scatter {

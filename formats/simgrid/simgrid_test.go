@@ -476,6 +476,13 @@ func TestElements(t *testing.T) {
 		{"allgatherv 5 5 2 4 4", "", "allgatherv 40 40 16 6 6"},
 		{"reducescatter 5 2 0 14", `{"element":16}`, "reducescatter 5 2 0 14"},
 		{"reducescatter 5 2 0 4", "", "reducescatter 5 2 0 0"},
+		{"allreduce 5 0 5", `{"element":4}`, "allreduce 5 0 1"},
+		{"allreduce 8 0 6", `{"element":1}`, "allreduce 8 0 6"},
+		{"allreduce 5 0 4", "", "allreduce 5 0 0"},
+		{"reduce 6 0 1 1", `{"element":4}`, "reduce 6 0 1 1"},
+		{"reduce 6 0 0", `{"element":1}`, "reduce 6 0 0 6"},
+		{"reduce 6 0 1 7", "", "reduce 6 0 1 0"},
+		{"scan 6 0 1", "", "scan 3 0 0"},
 	} {
 		other := strings.Replace(c.line, "allgatherv 5", "allgatherv 2", 1)
 		trace, _, err := parseText("0 init\n1 init\n0 "+c.line+"\n1 "+other+"\n0 finalize\n1 finalize\n", Options{})

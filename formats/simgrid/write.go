@@ -52,11 +52,10 @@ func plainCollective(op *dag.Op, ranks int) string {
 	if op.Subkind.Rooted() {
 		root = fmt.Sprintf(" %d", op.Peer)
 	}
-	reduction := func(bytes int64) (count, datatype int64) {
-		if bytes%8 == 0 {
-			return bytes / 8, typeDouble
-		}
-		return bytes, typeByte
+	reduction := func(bytes int64) (count int64, datatype int) {
+		element, _ := attr.ParseElement(op.Attrs)
+		datatype, element = elementsOf([]block{{bytes: bytes, element: element}}, block.sent)
+		return bytes / element, datatype
 	}
 	switch op.Subkind {
 	case dag.Barrier:
@@ -105,6 +104,8 @@ type lostCounts struct{ markers, uneven, timed, tags, attrs, received int64 }
 
 // block is the sizes of a member of a collective. element is that of an element, 0 if it is not stated.
 type block struct{ bytes, received, element int64 }
+
+func (b block) sent() int64 { return b.bytes }
 
 func losses(t *dag.Trace) []format.Loss {
 	w := newWriter(nil, t, newWriteOptions())
@@ -295,7 +296,7 @@ func (c *rankWriter) isWritten(i int, attrs string) bool {
 	case dag.Alltoallv:
 		counts, ok := attr.ParseCounts(attrs)
 		return ok && attrs == attr.WithCounts("", &counts)
-	case dag.Allgatherv, dag.ReduceScatter:
+	case dag.Reduce, dag.Allreduce, dag.Allgatherv, dag.ReduceScatter:
 		element, ok := attr.ParseElement(attrs)
 		return ok && attrs == attr.WithElement("", element) && datatypeOf(element) >= 0
 	}

@@ -114,8 +114,11 @@ func calledAtOnce(t *testing.T, name string, bytes int64, root, ranks int) *dag.
 		}
 	}
 	element := int64(1)
-	if bytes%8 == 0 && kind == dag.ReduceScatter {
-		element = 8
+	switch kind {
+	case dag.Reduce, dag.Allreduce, dag.ReduceScatter:
+		if bytes%8 == 0 {
+			element = 8
+		}
 	}
 	block := func(rank int) int64 {
 		if !uneven {

@@ -17,6 +17,8 @@ type algorithm struct {
 	parameter parameter                         // Participant.k
 	segments  bool                              // has the parameter segment: Participant.segmentSize
 	nodes     bool                              // depends on the nodes of the ranks
+	// divides the vector into parts of whole elements
+	dividesElements bool
 }
 
 // parameter is an integer parameter of an algorithm.
@@ -74,18 +76,18 @@ var algorithms = []algorithm{
 	{kind: dag.Reduce, name: "nonblocking", plan: reduceNonblocking},
 	{kind: dag.Reduce, name: "sequential", plan: reduceSequential},
 	{kind: dag.Reduce, name: "rabenseifner", plan: reduceRabenseifner},
-	{kind: dag.Reduce, name: "rabenseifnernear", plan: reduceRabenseifnernear},
+	{kind: dag.Reduce, name: "rabenseifnernear", plan: reduceRabenseifnernear, dividesElements: true},
 	{kind: dag.Reduce, name: "doublebinarytree", plan: reduceDoublebinarytree, segments: true},
 	{kind: dag.Reduce, name: "twolevel", plan: reduceTwolevel, nodes: true},
 	{kind: dag.Reduce, name: "hierarchical", plan: reduceHierarchical, segments: true, nodes: true},
 	{kind: dag.Allreduce, name: "recdoubling", plan: allreduceRecdoubling},
 	{kind: dag.Allreduce, name: "ring", plan: allreduceRing, segments: true},
-	{kind: dag.Allreduce, name: "ringremainder", plan: allreduceRingremainder},
+	{kind: dag.Allreduce, name: "ringremainder", plan: allreduceRingremainder, dividesElements: true},
 	{kind: dag.Allreduce, name: "reducebcast", plan: allreduceReducebcast, segments: true},
 	{kind: dag.Allreduce, name: "reducethenbcast", plan: allreduceReducethenbcast},
 	{kind: dag.Allreduce, name: "rabenseifner", plan: allreduceRabenseifner},
-	{kind: dag.Allreduce, name: "rabenseifnernear", plan: allreduceRabenseifnernear},
-	{kind: dag.Allreduce, name: "halvingthenallgather", plan: allreduceHalvingthenallgather},
+	{kind: dag.Allreduce, name: "rabenseifnernear", plan: allreduceRabenseifnernear, dividesElements: true},
+	{kind: dag.Allreduce, name: "halvingthenallgather", plan: allreduceHalvingthenallgather, dividesElements: true},
 	{kind: dag.Allreduce, name: "doublebinarytree", plan: allreduceDoublebinarytree, segments: true},
 	{kind: dag.Allreduce, name: "twolevel", plan: allreduceTwolevel, nodes: true},
 	{kind: dag.Allreduce, name: "hierarchical", plan: allreduceHierarchical, segments: true, nodes: true},

@@ -65,9 +65,8 @@ func allreduceRing(p *Participant, s *Schedule) {
 	}
 }
 
-// allreduceRingremainder is allreduceRing with equal parts of whole elements of 8 bytes, then an allreduce of the rest
-// by the algorithm that the choice selects. A vector with fewer elements than members is reduced by
-// allreduceReducethenbcast.
+// allreduceRingremainder is allreduceRing with equal parts of whole elements, then an allreduce of the rest by the
+// algorithm that the choice selects. A vector with fewer elements than members is reduced by allreduceReducethenbcast.
 //
 // SimGrid 3.32, src/smpi/colls/allreduce/allreduce-lr.cpp.
 func allreduceRingremainder(p *Participant, s *Schedule) {
@@ -143,7 +142,9 @@ func allreduceReducethenbcast(p *Participant, s *Schedule) {
 }
 
 // allreduceHalvingthenallgather is a reduce-scatter by recursive halving, one part per member, then an allgather of the
-// parts by the algorithm that the choice selects. If n is not a power of two, it is allreduceRabenseifner.
+// parts by the algorithm that the choice selects. The parts are equal and whole elements: if there is a remainder,
+// each part has one element more than the quotient, so that the last parts are longer than their data. If n is not a
+// power of two, it is allreduceRabenseifner.
 //
 // SimGrid 3.32, src/smpi/colls/allreduce/allreduce-rab1.cpp.
 func allreduceHalvingthenallgather(p *Participant, s *Schedule) {
@@ -152,15 +153,23 @@ func allreduceHalvingthenallgather(p *Participant, s *Schedule) {
 		allreduceRabenseifner(p, s)
 		return
 	}
+	size := p.paddedPart()
 	x := newExchange(s, noStep)
-	parts := func(first, last int) span { return p.parts(n, first, last) }
+	parts := func(first, last int) span { return span{p.base + int64(first)*size, int64(last-first) * size} }
 	fold(n, 0).halve(&x, p.Me, parts, func(v int) int { return v })
 	part := *p
 	part.Kind, part.starts = dag.Allgather, []int64{p.base}
 	for i := range n {
-		part.starts = append(part.starts, p.base+partStart(p.Bytes, n, i+1))
+		part.starts = append(part.starts, p.base+int64(i+1)*size)
 	}
-	p.choose(dag.Allgather, p.Bytes, &part, s)
+	p.choose(dag.Allgather, int64(n)*size, &part, s)
+}
+
+// paddedPart returns the bytes of a part of the vector per member in whole elements, the quotient rounded up.
+func (p *Participant) paddedPart() int64 {
+	element, n := p.wholeElement(), int64(p.Members)
+	count := p.Bytes / element
+	return (count/n + min(count%n, 1)) * element
 }
 
 // allreduceDoublebinarytree reduces each half of the vector up its tree of doubleTree, and broadcasts a segment down as

@@ -125,10 +125,15 @@ func (r *rule) usesNodes() bool {
 	return r.nodes || r.perNode != everything || r.shared != either
 }
 
-// countsElements reports whether the choice has rules for a collective that depend on its number of elements.
-func (c *Choice) countsElements(kind dag.Subkind) bool {
+// needsElements reports whether the messages of a collective depend on the size of an element: the choice has rules for
+// it that depend on their number, or algorithms that divide the vector into whole elements. A phase of an allreduce may
+// be a reduce.
+func (c *Choice) needsElements(kind dag.Subkind) bool {
+	if kind == dag.Allreduce && c.needsElements(dag.Reduce) {
+		return true
+	}
 	for ; c != nil; c = c.table {
-		if slices.ContainsFunc(c.rules[kind], func(r rule) bool { return r.elements != everything }) {
+		if slices.ContainsFunc(c.rules[kind], func(r rule) bool { return r.elements != everything || r.dividesElements }) {
 			return true
 		}
 	}

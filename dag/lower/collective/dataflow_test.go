@@ -42,7 +42,8 @@ func TestDataFlow(t *testing.T) {
 		}
 		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
 			t.Parallel()
-			f := flow{central: a.kind == dag.Barrier && a.name == "direct", sparse: a.name == "ringsegments"}
+			f := flow{central: a.kind == dag.Barrier && a.name == "direct", sparse: a.name == "ringsegments",
+				padded: a.name == "halvingthenallgather"}
 			for _, parameters := range variants(a) {
 				u := direct[a.kind]
 				if u.algorithm != a {
@@ -147,6 +148,11 @@ func calls(a *algorithm, n int) (all []Participant) {
 				call.Bytes = bytes
 				all = append(all, call)
 			}
+			if a.dividesElements {
+				call.Bytes, call.element = 3*int64(2*n+n/2+3), 3
+				all = append(all, call)
+				call.element = 0
+			}
 		}
 	}
 	return all
@@ -194,6 +200,7 @@ type flow struct {
 	reducing  bool // reductions are steps
 	central   bool // members of a barrier other than the first wait for the first only
 	sparse    bool // empty blocks are not sent
+	padded    bool // the data is longer than the vector, n equal parts, if n is a power of two
 	schedules [mostMembers]Schedule
 	base      [mostMembers + 1]int // number of each member's first step
 	steps     []flowStep
@@ -387,6 +394,9 @@ func (f *flow) match() error {
 // total returns the size of the collective's data.
 func (f *flow) total() int64 {
 	c := &f.c
+	if f.padded && c.Members&(c.Members-1) == 0 {
+		return c.paddedPart() * int64(c.Members)
+	}
 	switch c.Kind {
 	case dag.Barrier, dag.Bcast, dag.Reduce, dag.Allreduce, dag.Scan, dag.Exscan, dag.Scatter:
 		return c.Bytes

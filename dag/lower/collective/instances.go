@@ -20,7 +20,7 @@ type instances struct {
 	uneven   [dag.NumSubkinds]bool // those of which only uneven ones are lowered
 	comms    []*comm               // by communicator; nil for communicators without collectives
 	count    int64                 // instances of all communicators
-	elements [dag.NumSubkinds]bool // collectives whose algorithms depend on the number of elements
+	elements [dag.NumSubkinds]bool // collectives whose messages depend on the size of an element
 	direct   bool                  // Choice.isDirect
 	sized    atomic.Bool           // the trace has collectives to lower that may state sizes in their attributes
 	firstTag int64                 // tag of the first instance of the trace; later instances have lower tags
@@ -106,7 +106,7 @@ func collectInstances(ctx context.Context, s dag.Source, choice *Choice,
 		direct: choice.isDirect()}
 	for _, kind := range allCollectives {
 		in.lowered[kind], in.uneven[kind] = selected.of(kind)
-		in.elements[kind] = choice.countsElements(kind)
+		in.elements[kind] = choice.needsElements(kind)
 	}
 	found, err := in.countOps()
 	if err != nil || !found {
@@ -381,7 +381,7 @@ func (m *member) participant() Participant {
 	inst := &m.comm.instances[m.k]
 	c := Participant{
 		Kind: inst.kind, Members: m.comm.size, Me: m.position, Root: int(inst.root),
-		Bytes: inst.bytes, starts: m.comm.table(inst), nodes: m.comm.nodes,
+		Bytes: inst.bytes, starts: m.comm.table(inst), nodes: m.comm.nodes, element: int64(inst.element),
 	}
 	switch {
 	case inst.kind == dag.Barrier:

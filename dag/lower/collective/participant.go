@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/tracedag/tracedag/dag"
@@ -23,6 +24,7 @@ type Participant struct {
 	blockSize int64    // size of the blocks of a whole, the last ones excepted; 0: as equal as possible
 	starts    []int64  // prefix sums of the members' sizes if they differ, Members+1 entries; otherwise nil
 	nodes     *nodeMap // nodes of the members; nil: each member has a node of its own
+	element   int64    // bytes of one element of a reduction; 0: unknown
 	level     levels   // 0: levelWhole
 
 	choice *Choice // selects the algorithms of the phases of a composed collective; nil: the table "default"
@@ -141,13 +143,9 @@ func (p *Participant) segment(x span, i int) span {
 }
 
 // elements returns a function that returns parts first to last-1 of the vector, which is divided into n parts of whole
-// elements of 8 bytes; the last part has the rest as well. A vector that is no multiple of 8 bytes is divided into
-// bytes.
+// elements; the last part has the rest as well. A vector that is no multiple of an element is divided into bytes.
 func (p *Participant) elements(n int) func(first, last int) span {
-	element := int64(8)
-	if p.Bytes%element != 0 {
-		element = 1
-	}
+	element := p.wholeElement()
 	part := p.Bytes / element / int64(n) * element
 	return func(first, last int) span {
 		from, end := int64(first)*part, int64(last)*part
@@ -156,6 +154,14 @@ func (p *Participant) elements(n int) func(first, last int) span {
 		}
 		return span{from, end - from}
 	}
+}
+
+// wholeElement returns the bytes of one element of the vector, 1 if the vector is no multiple of it.
+func (p *Participant) wholeElement() int64 {
+	if element := cmp.Or(p.element, defaultElement); p.Bytes%element == 0 {
+		return element
+	}
+	return 1
 }
 
 // phase appends a collective of all members by the algorithm that the choice selects, as a stage of a composed one.
@@ -168,7 +174,9 @@ func (p *Participant) phase(kind dag.Subkind, root int, bytes int64, s *Schedule
 
 // choose appends the part of a participant by the algorithm that the choice selects for the size, as a stage.
 func (p *Participant) choose(kind dag.Subkind, size int64, part *Participant, s *Schedule) {
-	chosen := p.choice.find(kind, traits{size: size, members: p.Members, layout: p.layout(), level: p.level})
+	chosen := p.choice.find(kind, traits{
+		size: size, members: p.Members, element: p.element, layout: p.layout(), level: p.level,
+	})
 	s.stage(samePosition, func() { s.err = chosen.plan(part, s) })
 }
 

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -65,6 +66,60 @@ func TestTraits(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %v of %v bytes, elements of %d bytes: got\n%sexpected %s:\n%s", test.table, test.kind,
 				test.blocks, test.element, got, test.want, want)
+		}
+	}
+}
+
+// TestWholeElements checks that reductions are divided into parts of whole elements of the size that the trace states.
+func TestWholeElements(t *testing.T) {
+	for _, test := range []struct {
+		choice         string
+		kind           dag.Subkind
+		bytes, element int64   // element 0: not stated
+		want           []int64 // bytes that member 0 of 4 sends
+	}{
+		{"rabenseifnernear", dag.Allreduce, 40, 0, []int64{24, 8, 8, 16}},
+		{"rabenseifnernear", dag.Allreduce, 40, 4, []int64{24, 8, 8, 16}},
+		{"rabenseifnernear", dag.Allreduce, 44, 4, []int64{28, 8, 8, 16}},
+		{"rabenseifnernear", dag.Allreduce, 48, 8, []int64{32, 8, 8, 16}},
+		{"rabenseifnernear", dag.Allreduce, 48, 4, []int64{24, 12, 12, 24}},
+		{"rabenseifnernear", dag.Allreduce, 48, 16, []int64{48, 0, 0, 0}},
+		{"rabenseifnernear", dag.Reduce, 48, 4, []int64{24, 12}},
+		{"rabenseifnernear", dag.Reduce, 50, 4, []int64{26, 12}}, // no multiple of 4
+		{"ringremainder,recdoubling", dag.Allreduce, 48, 4, []int64{12, 12, 12, 12, 12, 12}},
+		{"ringremainder:>16,recdoubling", dag.Allreduce, 48, 8, []int64{8, 8, 8, 8, 8, 8, 16, 16}},
+		{"ringremainder:>16,recdoubling", dag.Allreduce, 144, 16, []int64{32, 32, 32, 32, 32, 32, 16, 16}},
+		{"halvingthenallgather;allgather=ring", dag.Allreduce, 48, 4, []int64{24, 12, 12, 12, 12}},
+		{"halvingthenallgather;allgather=ring", dag.Allreduce, 52, 4, []int64{32, 16, 16, 16, 16}},
+		{"halvingthenallgather;allgather=ring", dag.Allreduce, 48, 0, []int64{32, 16, 16, 16, 16}},
+		{"reducethenbcast;reduce=rabenseifnernear", dag.Allreduce, 48, 4, []int64{24, 12, 48, 48}},
+	} {
+		b := dag.NewBuilder(4)
+		op := dag.Op{Kind: dag.Coll, Subkind: test.kind, Bytes: test.bytes}
+		if test.element > 0 {
+			op.Attrs = attr.WithElement("", test.element)
+		}
+		for i := range 4 {
+			b.Rank(i).Add(op)
+		}
+		choice, err := ParseChoice(test.kind.String() + "=" + test.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lowered, err := Lower(context.Background(), b.Trace(), choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent []int64
+		r := lowered.Ranks[0]
+		for i, kind := range r.Kind {
+			if kind == dag.Send {
+				sent = append(sent, r.Bytes.At(i))
+			}
+		}
+		if !slices.Equal(sent, test.want) {
+			t.Errorf("%s: %v of %d bytes, elements of %d bytes: member 0 sends %v, expected %v", test.choice, test.kind,
+				test.bytes, test.element, sent, test.want)
 		}
 	}
 }
