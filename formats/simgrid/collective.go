@@ -20,9 +20,12 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 	if op.Duration > 0 {
 		c.lost.timed++
 	}
-	if line := plainCollective(op, c.ranks); line != "" {
-		back, err := c.parse(strings.Fields(line))
-		if err == nil && back.op.RecvBytes != op.RecvBytes {
+	if isPlain(op, c.ranks) {
+		if c.out == nil && !c.counts {
+			return
+		}
+		line := plainCollective(op, c.ranks)
+		if back, err := c.parse(strings.Fields(line)); err == nil && back.op.RecvBytes != op.RecvBytes {
 			c.lost.received++
 		}
 		c.emit(line)
@@ -31,6 +34,9 @@ func (c *rankWriter) collective(i int, op *dag.Op) {
 	if len(blocks) != c.ranks {
 		c.err = fmt.Errorf("op %d: expected as many collectives on every rank, found %d ranks with this one", i,
 			len(blocks))
+		return
+	}
+	if c.out == nil && !c.counts {
 		return
 	}
 	root := fmt.Sprintf(" %d", op.Peer)

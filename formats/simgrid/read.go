@@ -65,18 +65,13 @@ type rankReader struct {
 
 	begun, ended bool
 	ends, starts []int // the next op waits for these
-	requests     []request
+	requests     requests
 	unknown      []int    // receives that take the size of their message
 	before       []string // lines without an op since the last op
 	attrs        dag.Text
 	counts       string // attributes of the last op with the bytes by partner or of an element; "": none
 	last         lines  // of the last op
-}
-
-// request is a request under way.
-type request struct {
-	key
-	op int
+	text         []byte // memory of a line
 }
 
 // maxRanks limits the number that one line of a file can claim.
@@ -293,10 +288,10 @@ func (r *rankReader) apply(a *action, text string) {
 		if a.op.Kind == dag.Send {
 			k.source, k.destination = k.destination, k.source
 		}
-		r.requests = append(r.requests, request{k, i})
+		r.requests.add(k, i)
 		r.expect(a, i)
 	case message:
-		if text == plainMessage(&a.op) {
+		if r.text = appendPlain(r.text[:0], &a.op); text == string(r.text) {
 			text = ""
 		}
 		i := r.add(a.op, text)
@@ -308,8 +303,8 @@ func (r *rankReader) apply(a *action, text string) {
 		r.block(i, k)
 		r.expect(a, k)
 	case wait:
-		at := r.find(a.key)
-		if at < 0 {
+		_, own, found := r.requests.oldest(a.key, r.rank)
+		if !found {
 			r.before = append(r.before, text)
 			if s := &r.stale; s.count == 0 {
 				s.file, s.line = r.file, r.line
@@ -318,15 +313,14 @@ func (r *rankReader) apply(a *action, text string) {
 			return
 		}
 		i := r.add(a.op, text)
-		r.b.Requires(i, r.requests[at].op)
-		r.requests = append(r.requests[:at], r.requests[at+1:]...)
+		r.b.Requires(i, r.requests.removeFirst(own))
 		r.block(i)
 	case waitAll:
 		i := r.add(a.op, text)
-		for _, q := range r.requests {
-			r.b.Requires(i, q.op)
+		for op := range r.requests.ops {
+			r.b.Requires(i, op)
 		}
-		r.requests = r.requests[:0]
+		r.requests.clear()
 		r.block(i)
 	case collective:
 		if a.flops == 0 && text == plainCollective(&a.op, r.ranks) {
@@ -348,22 +342,6 @@ func (r *rankReader) expect(a *action, i int) {
 	if a.unknown {
 		r.unknown = append(r.unknown, i)
 	}
-}
-
-// find returns the index of the oldest request of a key, or -1. A receive from any source or with any tag is found by
-// what it met.
-func (r *rankReader) find(k key) int {
-	wild := -1
-	for i, q := range r.requests {
-		if q.key == k {
-			return i
-		}
-		if wild < 0 && q.destination == k.destination && int(k.destination) == r.rank &&
-			(q.source == dag.AnySource || q.source == k.source) && (q.tag == dag.AnyTag || q.tag == k.tag) {
-			wild = i
-		}
-	}
-	return wild
 }
 
 // add adds an op that waits for the ops before it, and returns its number.

@@ -16,24 +16,45 @@ import (
 	"github.com/tracedag/tracedag/formats/format"
 )
 
-// plainMessage returns the line of a blocking message in bytes, without the rank.
-func plainMessage(op *dag.Op) string {
+// appendPlain appends the line of a blocking message in bytes, without the rank.
+func appendPlain(line []byte, op *dag.Op) []byte {
 	name := "send"
 	if op.Kind == dag.Recv {
 		name = "recv"
 	}
-	return messageLine(name, op)
+	return appendMessage(line, name, op)
 }
 
-func messageLine(name string, op *dag.Op) string {
+func appendMessage(line []byte, name string, op *dag.Op) []byte {
 	peer, tag := int64(op.Peer), writtenTag(op.Tag)
-	if op.Kind == dag.Recv && op.Peer == dag.AnySource {
-		peer = anySource
+	if op.Kind == dag.Recv {
+		peer, tag = writtenSource(op.Peer), writtenReceived(op.Tag)
 	}
-	if op.Kind == dag.Recv && op.Tag == dag.AnyTag {
-		tag = anyTag
+	return appendInts(append(line, name...), peer, tag, op.Bytes, typeByte)
+}
+
+// appendInts appends numbers with a blank before each.
+func appendInts(line []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		line = strconv.AppendInt(append(line, ' '), n, 10)
 	}
-	return fmt.Sprintf("%s %d %d %d %d", name, peer, tag, op.Bytes, typeByte)
+	return line
+}
+
+// writtenSource returns the source of a receive in the file.
+func writtenSource(peer int32) int64 {
+	if peer == dag.AnySource {
+		return anySource
+	}
+	return int64(peer)
+}
+
+// writtenReceived returns the tag of a receive in the file.
+func writtenReceived(tag int64) int64 {
+	if tag == dag.AnyTag {
+		return anyTag
+	}
+	return writtenTag(tag)
 }
 
 // writtenTag returns the tag of a message in the file: tags below -1, such as those of lowered collectives, become tags
@@ -45,8 +66,22 @@ func writtenTag(tag int64) int64 {
 	return tag
 }
 
+// isPlain reports whether the op of one rank alone determines the line of a collective.
+func isPlain(op *dag.Op, ranks int) bool {
+	switch op.Subkind {
+	case dag.Barrier, dag.Bcast, dag.Reduce, dag.Allreduce, dag.Scan, dag.Exscan, dag.Gather, dag.Allgather:
+		return true
+	case dag.Scatter, dag.Alltoall:
+		return op.Bytes%int64(ranks) == 0
+	}
+	return false
+}
+
 // plainCollective returns the line of a collective that the op of one rank alone determines, or "".
 func plainCollective(op *dag.Op, ranks int) string {
+	if !isPlain(op, ranks) {
+		return ""
+	}
 	n := int64(ranks)
 	root := ""
 	if op.Subkind.Rooted() {
@@ -75,24 +110,19 @@ func plainCollective(op *dag.Op, ranks int) string {
 		if op.Bytes > 0 {
 			block = op.Bytes / n
 		}
-		if op.Bytes%n != 0 {
-			return ""
-		}
 		return fmt.Sprintf("scatter %d %d%s %d %d", block, block, root, typeByte, typeByte)
 	case dag.Alltoall:
-		if op.Bytes%n != 0 {
-			return ""
-		}
 		return fmt.Sprintf("alltoall %d %d %d %d", op.Bytes/n, op.Bytes/n, typeByte, typeByte)
 	}
 	return ""
 }
 
-// writer writes a trace, or only counts what would be lost.
+// writer writes a trace, or only looks for errors and counts what would be lost.
 type writer struct {
 	*WriteOptions
 	t       *dag.Trace
-	out     *bufio.Writer // nil: count only
+	out     *bufio.Writer // nil: write nothing
+	counts  bool          // count what would be lost
 	blocks  [][]block     // of the collectives, by instance
 	invents int64         // orders that the trace does not have
 	forward int64         // dependencies on later ops
@@ -109,6 +139,7 @@ func (b block) sent() int64 { return b.bytes }
 
 func losses(t *dag.Trace) []format.Loss {
 	w := newWriter(nil, t, newWriteOptions())
+	w.counts = true
 	if w.check() != nil || w.all() != nil {
 		return nil
 	}
@@ -231,10 +262,12 @@ type rankWriter struct {
 	context
 	prefix   string
 	r        *dag.Rank
-	posted   []int  // ops of the requests under way, in order
+	posted   requests
 	started  []bool // ops whose start another op waits for
 	blocking int    // the last op that blocks; -1: none
 	instance int    // of the next collective
+	awaited  []int  // result of the latest call of own
+	line     []byte // of the latest call of print
 	err      error
 }
 
@@ -283,6 +316,22 @@ func (c *rankWriter) emit(lines ...string) {
 		c.out.WriteString(c.prefix)
 		c.out.WriteString(line)
 		c.out.WriteByte('\n')
+	}
+}
+
+// print writes a line of a name and numbers.
+func (c *rankWriter) print(name string, numbers ...int64) {
+	if c.out != nil {
+		c.line = appendInts(append(append(c.line[:0], c.prefix...), name...), numbers...)
+		c.out.Write(append(c.line, '\n'))
+	}
+}
+
+// printMessage writes a message.
+func (c *rankWriter) printMessage(name string, op *dag.Op) {
+	if c.out != nil {
+		c.line = appendMessage(append(c.line[:0], c.prefix...), name, op)
+		c.out.Write(append(c.line, '\n'))
 	}
 }
 
@@ -343,12 +392,16 @@ func (c *rankWriter) op(i int) int {
 		if op.Tag < dag.AnyTag {
 			c.lost.tags++
 		}
+		name := "send"
+		if op.Kind == dag.Recv {
+			name = "recv"
+		}
 		if c.posts(i) {
-			c.emit(messageLine(map[dag.Kind]string{dag.Send: "isend", dag.Recv: "irecv"}[op.Kind], &op))
-			c.posted = append(c.posted, i)
+			c.printMessage("i"+name, &op)
+			c.posted.add(c.keyOf(i), i)
 			break
 		}
-		c.emit(plainMessage(&op))
+		c.printMessage(name, &op)
 		c.blocking = i
 	case dag.Coll:
 		c.collective(i, &op)
@@ -366,7 +419,7 @@ func (c *rankWriter) calc(op *dag.Op) {
 		if op.Duration > 0 && op.Duration != dag.AtRate(op.Flops, c.Speed) {
 			c.lost.timed++
 		}
-		c.emit("compute " + strconv.FormatInt(op.Flops, 10))
+		c.print("compute", op.Flops)
 	case op.Duration > 0 && c.Sleep:
 		c.emit("sleep " + strconv.FormatFloat(float64(op.Duration)/1e12, 'g', 17, 64))
 	case op.Duration > 0:
@@ -391,54 +444,52 @@ func (c *rankWriter) posts(i int) bool {
 
 // settle writes waits for the requests that op i waits for.
 func (c *rankWriter) settle(i int) {
-	var own []int
-	for _, off := range c.r.Deps.Of(i) {
-		if on := i - int(off); slices.Contains(c.posted, on) && !slices.Contains(own, on) {
-			own = append(own, on)
-		}
-	}
-	if len(own) > 1 && len(own) == len(c.posted) {
-		c.emit(fmt.Sprintf("waitall %d", len(own)))
-		c.posted = c.posted[:0]
+	own := c.own(i)
+	if len(own) > 1 && len(own) == c.posted.left {
+		c.print("waitall", int64(len(own)))
+		c.posted.clear()
 		return
 	}
-	slices.Sort(own)
 	for _, on := range own {
 		c.await(on)
 	}
 }
 
-// await writes a wait for the request of an op. The oldest request of a key is over first, so that requests before it
-// with the same key are waited for, too.
+// own returns the ops of the requests under way that op i waits for, in ascending order.
+func (c *rankWriter) own(i int) []int {
+	c.awaited = c.awaited[:0]
+	for _, off := range c.r.Deps.Of(i) {
+		if on := i - int(off); c.posted.has(on) {
+			c.awaited = append(c.awaited, on)
+		}
+	}
+	slices.Sort(c.awaited)
+	return slices.Compact(c.awaited)
+}
+
+// await writes a wait for the request of an op, which is under way. The oldest request of a key is over first, so that
+// requests before it with the same key are waited for, too.
 func (c *rankWriter) await(on int) {
 	k := c.keyOf(on)
-	for at := 0; at < len(c.posted); at++ {
-		if c.keyOf(c.posted[at]) != k {
-			continue
-		}
-		found := c.posted[at]
-		c.emit(fmt.Sprintf("wait %d %d %d", k.source, k.destination, k.tag))
-		c.posted = slices.Delete(c.posted, at, at+1)
-		at--
-		if found == on {
+	for {
+		c.print("wait", writtenSource(k.source), int64(k.destination), writtenReceived(k.tag))
+		if c.posted.removeFirst(k) == on {
 			return
 		}
 		c.invents++
 	}
 }
 
+// keyOf returns the key of a request as a reader has it.
 func (c *rankWriter) keyOf(i int) key {
-	source, destination, tag := c.r.Peer.At(i), int32(c.rank), writtenTag(c.r.Tag.At(i))
+	peer, tag := c.r.Peer.At(i), c.r.Tag.At(i)
+	if tag != dag.AnyTag {
+		tag = writtenTag(tag)
+	}
 	if c.r.Kind[i] == dag.Send {
-		return key{destination, source, tag}
+		return key{int32(c.rank), peer, tag}
 	}
-	if source == dag.AnySource {
-		source = anySource
-	}
-	if tag == dag.AnyTag {
-		tag = anyTag
-	}
-	return key{source, destination, tag}
+	return key{peer, int32(c.rank), tag}
 }
 
 // countOrder counts the orders that differ from the dependencies of op i.
@@ -481,16 +532,16 @@ func (c *rankWriter) kept(i int, line string) (last int, ok bool) {
 			return i, false
 		}
 	case wait:
-		at := c.oldest(a.key)
-		if at < 0 || op.Duration > 0 || !slices.Contains(c.r.Deps.Of(i), int32(i-c.posted[at])) {
+		on, own, found := c.posted.oldest(a.key, c.rank)
+		if !found || op.Duration > 0 || !slices.Contains(c.r.Deps.Of(i), int32(i-on)) {
 			return i, false
 		}
-		c.posted = slices.Delete(c.posted, at, at+1)
+		c.posted.removeFirst(own)
 	case waitAll:
 		if op.Duration > 0 {
 			return i, false
 		}
-		c.posted = c.posted[:0]
+		c.posted.clear()
 	case collective:
 		if a.flops > 0 {
 			last = i + 1
@@ -500,7 +551,7 @@ func (c *rankWriter) kept(i int, line string) (last int, ok bool) {
 		}
 		c.instance++
 	case post:
-		c.posted = append(c.posted, i)
+		c.posted.add(c.keyOf(i), i)
 		c.emit(line)
 		return i, true
 	case message:
@@ -510,20 +561,4 @@ func (c *rankWriter) kept(i int, line string) (last int, ok bool) {
 	c.emit(line)
 	c.blocking = last
 	return last, true
-}
-
-// oldest returns the oldest request under way of a key, as a reader finds it, or -1.
-func (c *rankWriter) oldest(k key) int {
-	r := rankReader{context: c.context}
-	for _, i := range c.posted {
-		q := c.keyOf(i)
-		if q.source == anySource {
-			q.source = dag.AnySource
-		}
-		if q.tag == anyTag {
-			q.tag = dag.AnyTag
-		}
-		r.requests = append(r.requests, request{q, i})
-	}
-	return r.find(k)
 }
