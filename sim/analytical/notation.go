@@ -139,7 +139,8 @@ func parseLinks(text string) (bandwidths, latencies []float64, err error) {
 		number, unit := cutUnit(part)
 		v, err := parseDecimal(number)
 		if err != nil {
-			return nil, nil, fmt.Errorf("expected a number, found %q", part)
+			return nil, nil, fmt.Errorf("expected a number, found %q; bandwidths of all dimensions precede latencies, "+
+				"separated by commas: 100,50GB/s,500,1000ns", part)
 		}
 		if numbers = append(numbers, v); unit == "" {
 			continue
