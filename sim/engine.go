@@ -90,6 +90,9 @@ type Host struct {
 	// more than math.MaxInt64 if that is out of range. Calls for different ranks may be concurrent. If nil, work ends
 	// at start + length.
 	Work func(rank uint32, start, length uint64) uint64
+	// Uniform has the times of the host and the network, if all else of Host and the Network are those that it
+	// describes, and there is no critical path; nil: they are not.
+	Uniform *Uniform
 }
 
 // Engine replays a program. It tracks dependencies and streams and matches sends with receives; a Network transfers the
@@ -118,10 +121,11 @@ type Engine struct {
 	totals counts
 	err    error // the first error; it ends the run
 
-	ahead    bool      // see mayRunAhead
-	eager    bool      // all sends are eager and end when their stream has handled them
-	ranks    []rank    // followed by the fabric
-	matchers []Matcher // by rank
+	uniform  *uniformRun // replaces actors, network, ranks, matchers and ready; nil: it does not
+	ahead    bool        // see mayRunAhead
+	eager    bool        // all sends are eager and end when their stream has handled them
+	ranks    []rank      // followed by the fabric
+	matchers []Matcher   // by rank
 
 	// By op: the latest time of its dependencies and its release so far; of a send that has run, see underWay.
 	ready []uint64
@@ -156,10 +160,14 @@ func NewEngine(p *Program, host Host, network Network, timeline Timeline, thread
 	if host.Receiving == nil {
 		host.Receiving = host.Busy
 	}
-	e := &Engine{
-		p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), busy: busy,
-		ranks: make([]rank, p.Ranks()+1), matchers: make([]Matcher, p.Ranks()), ready: p.ReleaseTimes(),
+	e := &Engine{p: p, host: host, network: network, timeline: timeline, threads: max(1, threads), busy: busy}
+	if timeline == nil {
+		if e.uniform = newUniformRun(p, &host); e.uniform != nil {
+			return e, nil
+		}
 	}
+	p.Unfold()
+	e.ranks, e.matchers, e.ready = make([]rank, p.Ranks()+1), make([]Matcher, p.Ranks()), p.ReleaseTimes()
 	if timeline != nil || network.Lookahead() == 0 || p.Windowed() {
 		e.threads = 1
 	}
@@ -205,6 +213,9 @@ const never = math.MaxUint64
 // Run replays the program. It returns a [*TooLongError] if a time is out of range, and an error if the context ends.
 // With several such times it names the same op on any number of threads.
 func (e *Engine) Run() (*Outcome, error) {
+	if e.uniform != nil {
+		return e.runUniform()
+	}
 	h := &e.host
 	e.eager = !h.Acknowledged && !h.Synchronous && h.Mode == nil && e.p.LargestMessage <= h.Rendezvous
 	e.ahead = e.mayRunAhead()

@@ -145,6 +145,16 @@ func (f *Folded) releasesMany(d, rank uint32) bool {
 
 // releaseList is Release for an op whose dependents are not in Op.first.
 func (f *Folded) releaseList(ready []uint32, i uint32, op *Op, rank uint32, skipped uint8) []uint32 {
+	f.eachInList(i, op, rank, func(d uint32) {
+		if f.releases(d, rank, skipped) {
+			ready = append(ready, d)
+		}
+	})
+	return ready
+}
+
+// eachInList calls do with the dependents of op i, which are not in Op.first, in order.
+func (f *Folded) eachInList(i uint32, op *Op, rank uint32, do func(d uint32)) {
 	r := &f.ranks[rank]
 	words := r.words[op.first:]
 	start := r.start
@@ -155,11 +165,9 @@ func (f *Folded) releaseList(ready []uint32, i uint32, op *Op, rank uint32, skip
 			d = start + (uint32(words[k+1]) | uint32(words[k+2])<<16)
 			k += 2
 		}
-		if f.releases(d, rank, skipped) {
-			ready = append(ready, d)
-		}
+		do(d)
 		if word&lastDependent != 0 {
-			return ready
+			return
 		}
 	}
 }
@@ -254,7 +262,7 @@ const (
 // newFolding returns the folding of a program with the given number of ops; nil if it is not to be folded.
 func (o *CompileOptions) newFolding(p *Program, ops int64) *folding {
 	ranks := int64(p.Ranks())
-	if !o.Fold || o.HighLevel || o.DenseStreams || ranks < fewestFolded || ops < ranks*foldedBlock {
+	if !o.Fold || o.HighLevel || ranks < fewestFolded || ops < ranks*foldedBlock {
 		return nil
 	}
 	f := &folding{}
@@ -538,6 +546,9 @@ func (f *folder) share(t *pattern, same bool) {
 		facts.roots[k] += c.base - start
 	}
 	p.ranks[rank] = facts
+	if p.streams != nil {
+		p.streams[rank] = p.streams[t.rank]
+	}
 	copy(f.State[c.base:], t.state)
 	f.many[rank] = slices.Clone(t.many)
 	c.totals.add(&t.totals)

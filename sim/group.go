@@ -14,9 +14,10 @@ import (
 // affects other ranks only in later windows.
 type group struct {
 	actor       Actor
-	index       int      // index of this group in all
-	first, last int      // range of ranks
-	all         []*group // all groups of the engine
+	uniform     *uniformRun // of the engine; nil: actor runs the ranks
+	index       int         // index of this group in all
+	first, last int         // range of ranks
+	all         []*group    // all groups of the engine
 
 	window uint     // log2 of the window length
 	end    uint64   // end of the current window
@@ -58,7 +59,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 			g.reports[half].sent = make([][]letter, groups)
 		}
 	}
-	g.actor = newActor(e, g)
+	g.actor, g.uniform = newActor(e, g), e.uniform
 	if lookahead := e.network.Lookahead(); lookahead > 0 {
 		g.window = uint(bits.Len64(lookahead)) - 1
 		g.due.init(last - first)
@@ -67,7 +68,7 @@ func newGroup(e *Engine, old *group, index, groups, first, last int, window uint
 		g.fabric, g.turns = &e.ranks[e.Fabric()], event.NewWheel(turnsGrain)
 	}
 	for r := first; r < last; r++ {
-		g.record(uint32(r), e.ranks[r].queue.Next())
+		g.record(uint32(r), e.nextOf(r))
 	}
 	return g
 }
@@ -131,8 +132,14 @@ func (g *group) run(window uint64) {
 	if g.turns != nil {
 		g.runInstant(window)
 		r.next = min(r.next, g.fabricNext())
+	} else if g.due.turnTo(window); g.uniform != nil {
+		g.due.take(func(k uint32) {
+			if g.next[k]>>g.window == window {
+				r := uint32(g.first) + k
+				g.record(r, g.uniform.run(g, r, g.end))
+			}
+		})
 	} else {
-		g.due.turnTo(window)
 		g.due.take(func(k uint32) {
 			if g.next[k]>>g.window == window {
 				r := uint32(g.first) + k
@@ -183,7 +190,11 @@ func (g *group) until() uint64 {
 
 // deliver adds an event to the queue of a rank of the group.
 func (g *group) deliver(to uint32, ev event.Event) {
-	g.actor.e.ranks[to].queue.Push(ev)
+	if g.uniform != nil {
+		g.uniform.ranks[to].arrivals.Push(ev)
+	} else {
+		g.actor.e.ranks[to].queue.Push(ev)
+	}
 	if ev.Time < g.next[int(to)-g.first] {
 		g.record(to, ev.Time)
 	}

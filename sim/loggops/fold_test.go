@@ -181,3 +181,60 @@ func TestFolded(t *testing.T) {
 			incomplete)
 	}
 }
+
+// TestFoldedStrict compares strict replays of folded programs with those of others, including incomplete ones, those of
+// ranks with several streams or NICs, and those with messages that wait for their receive, which are unfolded.
+func TestFoldedStrict(t *testing.T) {
+	folded, unfolded, incomplete, complete := 0, 0, 0, 0
+	for seed := range sampled(150) {
+		random := rand.New(rand.NewPCG(seed, 47))
+		trace := alike(random, random.IntN(3) > 0, random.IntN(2) == 0)
+		pick := func(values ...int64) int64 { return values[random.IntN(len(values))] }
+		o := Options{Params: inNanoseconds(pick(0, 1, 20, 20, 2500), pick(0, 5, 1500), pick(0, 1, 10, 10, 1000),
+			pick(0, 1, 6), pick(10, 5000, 5000, 5000)), Threads: 2}
+		if random.IntN(6) == 0 {
+			o.Params.OPerByte = nsPerByte(1, 2)
+		}
+		if random.IntN(6) == 0 {
+			o.Params.GPerByte = nsPerByte(1, 3)
+		}
+		compiled := func(fold bool) *sim.Program {
+			p, err := sim.Compile(dag.FromTrace(trace), sim.CompileOptions{DenseStreams: true, Fold: fold})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		run := func(p *sim.Program) (*outcome, *sim.Result) {
+			out, err := runStrict(p, nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Folded() != nil {
+				folded++
+			} else {
+				unfolded++
+			}
+			return out, out.Result(p)
+		}
+		want, wantResult := run(compiled(false))
+		p := compiled(true)
+		clone := p.Clone()
+		for _, p := range []*sim.Program{p, clone} {
+			got, result := run(p)
+			sameOutcome(t, seed, got, want)
+			if !reflect.DeepEqual(result, wantResult) {
+				t.Errorf("seed %d: result %+v, expected %+v", seed, result, wantResult)
+			}
+		}
+		if wantResult.Complete {
+			complete++
+		} else {
+			incomplete++
+		}
+	}
+	if folded == 0 || unfolded == 0 || incomplete == 0 || complete == 0 {
+		t.Errorf("%d programs folded, %d not, %d replays complete, %d incomplete, expected some of each", folded, unfolded,
+			complete, incomplete)
+	}
+}

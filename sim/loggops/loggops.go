@@ -58,12 +58,11 @@ func Compile(t dag.Source, m Model, warn func(message string, args ...any)) (*Re
 }
 
 func newReplay(t dag.Source, m Model, env *sim.Env) (*Replay, error) {
-	o := sim.CompileOptions{Context: env.Context, Windows: true, Explain: env.Explain}
+	o := sim.CompileOptions{Context: env.Context, Windows: true, Explain: env.Explain, Fold: m != ATLAHS}
 	if m == Strict {
 		o.DenseStreams = true
 	} else {
 		o.Unit = dag.Nanosecond
-		o.Fold = m == LogGOPSim
 	}
 	p, err := sim.Compile(t, o)
 	if err != nil {

@@ -42,6 +42,7 @@ func runStrict(p *sim.Program, nodes []int32, o Options) (*outcome, error) {
 		wire.uniform = false
 	}
 	host.Ahead = wire.Ordered() && nodes == nil
+	host.Uniform = wire.times(o)
 	engine, err := sim.NewEngine(p, host, wire, o.Timeline, o.Threads)
 	if err != nil {
 		return nil, err
@@ -137,6 +138,16 @@ func newWire(p *sim.Program, nodes []int32, params Params, costs costTable) (_ *
 		w.rate = rate.numerator
 	}
 	return w, nil
+}
+
+// times returns the times of all messages, or nil if they are not those of a uniform network.
+func (w *wire) times(o Options) *sim.Uniform {
+	c := w.costs[0]
+	if !w.Ordered() || !w.uniform || w.here.ownRate || w.nodes != nil || c.perByte.denominator != 1 ||
+		c.latency == 0 || c.sendByte.numerator > 0 || c.recvByte.numerator > 0 || o.Noise != nil || o.Path {
+		return nil
+	}
+	return &sim.Uniform{Send: c.send, Receive: c.recv, Latency: c.latency, Gap: w.gap, PerByte: c.perByte.numerator}
 }
 
 // local reports whether the ranks of a message share their NICs, so that it uses none.
