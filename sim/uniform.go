@@ -24,7 +24,7 @@ type uniformRun struct {
 	Uniform
 	p     *Program
 	f     *Folded
-	ready []uint64 // by op: the latest time of its dependencies so far; of a waiting message: the arrival of its last byte
+	ready []uint64 // by op: latest time of its dependencies so far; of a waiting message: when its last byte is here
 	ranks []uniformRank
 }
 
@@ -47,8 +47,8 @@ type uniformRank struct {
 	own0, arrivals0 [4]event.Event
 }
 
-// newUniformRun returns nil if the program needs an Actor: it is not folded, a message waits for its receive, a rank has
-// several streams or NICs, or a time could be out of range.
+// newUniformRun returns nil if the program needs an Actor: it is not folded, a message waits for its receive, a rank
+// has several streams or NICs, or a time could be out of range.
 func newUniformRun(p *Program, h *Host) *uniformRun {
 	u := h.Uniform
 	if u == nil || p.folded == nil || p.Streams > 1 || p.NICs > 1 || p.LargestMessage > h.Rendezvous {
