@@ -48,7 +48,8 @@ type fluid struct {
 	loads  []load
 	limits []limit // by flow
 
-	// links whose level has to be computed, by the lowest level of a change that it does not follow yet
+	// links whose level has to be computed, by the lowest level of a change that it does not follow yet, or by its own
+	// level if that is higher: links with lower levels, which may change it again, come first
 	pending minHeap
 	round   uint32    // of changes at one time
 	changed []uint32  // flows whose level may have changed in this round
@@ -250,7 +251,7 @@ func (s *fluid) leave(f uint32) {
 		l.users = l.users[:last]
 		switch {
 		case !math.IsInf(s.levels[i], 1):
-			s.pending.lower(i, level)
+			s.pending.lower(i, max(level, s.levels[i]))
 		case last == 0:
 			s.loads[i].used, s.loads[i].stale = 0, 0
 		default:
@@ -292,7 +293,7 @@ func (s *fluid) move(f uint32, to limit, by uint32) {
 		switch {
 		case i == by:
 		case !math.IsInf(s.levels[i], 1): // its use is not needed until it is no longer full
-			s.pending.lower(i, least)
+			s.pending.lower(i, max(least, s.levels[i]))
 		default:
 			if l := s.use(i, weights[hop]*change); l.used > l.most {
 				s.pending.lower(i, least)
