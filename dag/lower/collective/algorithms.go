@@ -95,6 +95,7 @@ var algorithms = []algorithm{
 	{kind: dag.Gather, name: "linear", plan: gatherLinear},
 	{kind: dag.Gather, name: "nonblocking", plan: gatherNonblocking},
 	{kind: dag.Gather, name: "sequential", plan: gatherSequential},
+	{kind: dag.Gather, name: "linearsync", plan: gatherLinearsync},
 	{kind: dag.Gatherv, name: "binomial", plan: gatherBinomial},
 	{kind: dag.Gatherv, name: "linear", plan: gatherLinear},
 	{kind: dag.Gatherv, name: "nonblocking", plan: gatherNonblocking},

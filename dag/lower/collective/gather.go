@@ -58,3 +58,40 @@ func gatherSequential(p *Participant, s *Schedule) {
 		}
 	}
 }
+
+// gatherLinearsync is gatherLinear in two segments per block, in the order of the members: the root posts the receive
+// of the first segment, sends an empty message, at which the member begins to send, posts the receive of the second
+// segment, and waits for the first one before it turns to the next member. The first segment is the first 32 KiB of a
+// block above 90 KiB, else the first 1 KiB.
+//
+// Open MPI, ompi/mca/coll/base/coll_base_gather.c (linear with synchronization).
+func gatherLinearsync(p *Participant, s *Schedule) {
+	const small, large, limit = 1 << 10, 32 << 10, 90 << 10
+	segments := func(member int) (first, second span) {
+		block, size := p.block(member), int64(small)
+		if block.bytes > limit {
+			size = large
+		}
+		size = min(size, block.bytes)
+		return span{block.from, size}, span{block.from + size, block.bytes - size}
+	}
+	if p.Me != p.Root {
+		first, second := segments(p.Me)
+		s.send(p.Root, second, s.send(p.Root, first, s.recv(p.Root, span{})))
+		return
+	}
+	arrived := noStep
+	for i := range p.Members {
+		if i == p.Root {
+			continue
+		}
+		first, second := segments(i)
+		begun := s.await(arrived, noStep) // the signal must not wait for the same step as the receive before it
+		received := s.expect(i, first, arrived)
+		signal := s.send(i, span{}, begun)
+		s.follow(signal)
+		s.expect(i, second, signal)
+		arrived = s.await(received, signal)
+		s.follow(arrived)
+	}
+}

@@ -26,7 +26,7 @@ func reducescatterRing(p *Participant, s *Schedule) {
 func reducescatterRingbuffered(p *Participant, s *Schedule) {
 	n := p.Members
 	right, left := (p.Me+1)%n, (p.Me-1+n)%n
-	sent, rcvd := noStep, noStep
+	sent, rcvd := noStep, s.await(noStep, noStep) // the first send must not wait for the same step as its receive
 	sending := left
 	for range n - 1 {
 		receiving := (sending - 1 + n) % n

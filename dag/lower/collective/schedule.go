@@ -290,10 +290,7 @@ func (x *exchange) reduce(to int, out span, from int, in span) {
 func (x *exchange) sendrecv(to int, out span, from int, in span, action onRecv, reductions int) {
 	s, after := x.schedule, [2]int32{x.sent, x.rcvd}
 	if x.blocking {
-		begun := noStep
-		if x.rcvd != noStep {
-			begun = s.await(x.rcvd, noStep) // a send and a receive after the same step would be those of MPI_Sendrecv
-		}
+		begun := s.await(x.rcvd, noStep) // a send and a receive after the same step would be those of MPI_Sendrecv
 		posted := s.add(dag.Recv, from, in, action, []int32{x.rcvd})
 		sent := s.send(to, out, begun)
 		s.follow(sent)

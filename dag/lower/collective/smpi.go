@@ -56,10 +56,10 @@ const smpiOMPI = "barrier=recdoublinghigh:ranks<4,fan:ranks<8,recdoublinghigh:ra
 	"reducethenbcast:ranks<2048&<2KiB,recdoubling:ranks<2048&<16KiB,rabenseifnernear:ranks<2048," +
 	"reducethenbcast:ranks<4096&<4KiB,recdoubling:ranks<4096&<16KiB,rabenseifnernear:ranks<4096," +
 	"reducethenbcast:<16KiB,recdoubling:<32KiB,rabenseifnernear;" +
-	"gather=nonblocking:ranks<4&block<2,sequential:ranks<4&block<4,binomial:ranks<4&block<32KiB," +
-	"sequential:ranks<4&block<64KiB,binomial:ranks<4&block<128KiB,nonblocking:ranks<4,binomial:ranks<8&block<1KiB," +
+	"gather=linearsync:ranks<4&block<2,sequential:ranks<4&block<4,binomial:ranks<4&block<32KiB," +
+	"sequential:ranks<4&block<64KiB,binomial:ranks<4&block<128KiB,linearsync:ranks<4,binomial:ranks<8&block<1KiB," +
 	"sequential:ranks<8&block<8KiB,binomial:ranks<8&block<32KiB,sequential:ranks<8&block<256KiB," +
-	"nonblocking:ranks<8,binomial:ranks<256,binomial:ranks<512&block<2KiB,sequential:ranks<512&block<8KiB,binomial;" +
+	"linearsync:ranks<8,binomial:ranks<256,binomial:ranks<512&block<2KiB,sequential:ranks<512&block<8KiB,binomial;" +
 	"gatherv=nonblocking;scatterv=nonblocking;scatter=nonblocking:ranks<4&block<2,sequential:ranks<4&block<128KiB," +
 	"nonblocking:ranks<4&block<256KiB,sequential:ranks<4,binomialascending:ranks<8&block<2KiB," +
 	"sequential:ranks<8&block<4KiB,binomialascending:ranks<8&block<8KiB,sequential:ranks<8&block<32KiB," +
