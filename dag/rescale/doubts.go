@@ -28,6 +28,7 @@ const (
 	giveGrid    = "--new-grid"
 	giveOldGrid = "--old-grid"
 	giveScaling = "--scaling"
+	giveGrowth  = "--growth"
 )
 
 // doubts returns what the recorded traces do not determine; nothing on the recorded ranks.
@@ -49,6 +50,7 @@ func (g *target) doubts() (all []doubt) {
 	if d := g.timesDoubt(); d != nil {
 		all = append(all, *d)
 	}
+	all = append(all, g.openDoubts()...)
 	return append(all, g.sizeDoubts()...)
 }
 

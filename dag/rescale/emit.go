@@ -39,6 +39,8 @@ type target struct {
 	varying   varying
 
 	compute, calling map[int32]share // factors of the calcs of slots: of computation, and of time in calls of MPI
+	alone            map[int32]share // of what one rank alone has of the computation, if that grows in its own way
+	open             []openTime
 }
 
 // instance is a slot, or a slot of a round of a loop.
@@ -284,7 +286,7 @@ func (g *target) assignDonors(ctx context.Context) ([]Class, error) {
 		return classes, nil
 	}
 	members := map[character][]int32{}
-	first, last := g.lone()
+	first, last := g.hasLone()
 	placeOf := func(s *space, rank int) int32 { // those of a lone rank are like no other
 		place := 3 * s.place(rank)
 		switch {
@@ -335,14 +337,11 @@ func (g *target) assignDonors(ctx context.Context) ([]Class, error) {
 	return classes, nil
 }
 
-// lone reports whether the first or the last rank alone has a calc, such as a root that computes with what it gathered.
-func (g *target) lone() (first, last bool) {
-	for i := range g.slots {
-		if s := &g.slots[i]; s.call != nil || s.join {
-			continue
-		}
-		rank := onlyRank(g.opAt[i])
-		first, last = first || rank == 0, last || rank == g.old.ranks-1
+// hasLone reports whether the first or the last rank alone has calcs, such as a root that computes with what it
+// gathered.
+func (m *model) hasLone() (first, last bool) {
+	for _, at := range m.lone {
+		first, last = first || at.rank == 0, last || at.rank > 0
 	}
 	return first, last
 }

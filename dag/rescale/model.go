@@ -31,6 +31,7 @@ type model struct {
 	facts facts
 
 	inCalls map[int32][]dag.Time // of slots: time in calls of MPI on each rank, if any
+	lone    map[int32]loner      // of slots: what one rank alone has of the computation
 }
 
 // slot is an op of the program that each rank has once or not at all.
@@ -402,6 +403,7 @@ func (m *model) build(k *skeleton) error {
 	}
 	m.findFacts()
 	m.findCallTimes()
+	m.findLone()
 	return nil
 }
 

@@ -23,6 +23,7 @@ type Report struct {
 	Calls       []Call   `json:"calls"`
 	Rounds      []Rounds `json:"rounds,omitempty"`
 	Times       []Times  `json:"times,omitempty"`
+	Open        []Open   `json:"open_times,omitempty"`
 	Classes     []Class  `json:"classes"`
 	Assumptions []string `json:"assumptions"`
 	Dropped     []string `json:"dropped,omitempty"`
@@ -35,6 +36,14 @@ type Times struct {
 	Calls bool    `json:"calls,omitempty"` // their time in calls of MPI, otherwise that of computation
 	Share float64 `json:"share"`           // of the time of all calcs on the new ranks
 	Count int     `json:"count"`           // in the program
+}
+
+// Open is times of which one trace does not show how they grow.
+type Open struct {
+	What   string  `json:"what"`
+	Taken  string  `json:"taken"`
+	AtMost string  `json:"at_most"`
+	Change float64 `json:"change"` // of the length of the new trace if they grow so, relative
 }
 
 // Second is how much the trace differs from another one when it is rescaled to its ranks.
@@ -130,6 +139,10 @@ func (g *target) report(classes []Class, source string) *Report {
 				g.new.ranks)
 		} else {
 			assume("weak scaling: each rank keeps its calcs and the sizes of its messages")
+		}
+		if g.o.times == nil && g.o.Growth != Unknown && (len(g.lone) > 0 || len(g.inCalls) > 0) {
+			assume("calcs of one rank alone, and calls of MPI such as those that make communicators: %s",
+				g.o.Growth.basis().text())
 		}
 		switch source {
 		case "balanced":

@@ -42,6 +42,8 @@ type Options struct {
 	GrowingRounds bool
 	// Likeliest takes the likeliest of several rules that the recorded ranks follow, instead of refusing the trace.
 	Likeliest bool
+	// Growth is how times grow of which one trace does not show it.
+	Growth Growth
 
 	seen    [][]int            // grids of other traces of the program
 	decided *Decision          // by other traces, or nil
@@ -123,6 +125,7 @@ func (m *model) targetFor(o Options) (g *target, source string, err error) {
 		return nil, "", err
 	}
 	g.setTimes()
+	g.open = g.openTimes()
 	return g, source, nil
 }
 

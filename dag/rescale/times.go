@@ -355,11 +355,8 @@ func (l *timeLearner) seenCalls(slots []int32, at site) (seen []timed) {
 
 // setTimes sets the factors of calcs.
 func (g *target) setTimes() {
-	usual := share{1, 1}
-	if g.o.Scaling == Strong {
-		usual.times(g.old.ranks, g.new.ranks)
-	}
-	g.compute, g.calling = map[int32]share{}, map[int32]share{}
+	usual := g.usualTrend().share(&g.old, g.new.ranks, g.new.grid)
+	g.compute, g.calling, g.alone = map[int32]share{}, map[int32]share{}, map[int32]share{}
 	for i := range g.slots {
 		if g.slots[i].call != nil {
 			continue
@@ -373,9 +370,22 @@ func (g *target) setTimes() {
 			if c := t.inCalls[slot]; c != nil {
 				calls = c.share(&g.old, g.new.ranks, g.new.grid)
 			}
+		} else if t == nil && g.o.Growth != Unknown {
+			calls = fractionOf(g.growth(g.o.Growth))
+			if _, some := g.lone[slot]; some {
+				g.alone[slot] = calls
+			}
 		}
 		g.compute[slot], g.calling[slot] = f, calls
 	}
+}
+
+// usualTrend returns the trend of calcs of which no other trace shows one: that of the data of a rank.
+func (g *target) usualTrend() trend {
+	if g.o.Scaling == Strong {
+		return trend{{1, inverse}}
+	}
+	return trend{{1, steady}}
 }
 
 // likeliest returns the likeliest trend of some. Two traces fit several ones alike; then it is the one from which the
@@ -403,7 +413,7 @@ func (g *target) timeOf(slot int32, from int32) (d dag.Time, flops int64) {
 	if at < 0 {
 		return 0, 0
 	}
-	r, f := g.from.Ranks[from], g.compute[slot]
+	r, f := g.from.Ranks[from], g.computeOf(slot, from)
 	d, flops = r.Duration.At(int(at)), r.Flops.At(int(at))
 	calls := dag.Time(0)
 	if list := g.inCalls[slot]; list != nil {
@@ -447,15 +457,19 @@ func (g *target) trends(w *weights) (all []*trended, sum float64) {
 		if s := &g.slots[slot]; s.call != nil || s.join || n == 0 {
 			continue
 		}
-		cost := g.totalOf([]int32{slot}, w, times)
-		cost.compute *= g.compute[slot].float()
-		cost.inCalls *= g.calling[slot].float()
+		cost := g.costOf(slot, w, n)
 		sum += cost.compute + cost.inCalls
+		compute, calls := g.o.times.of(slot), g.o.times.ofCalls(slot)
+		if given := []trend{{{1, g.o.Growth.basis()}}}; g.o.times == nil && g.o.Growth != Unknown {
+			if calls = given; g.lone[slot].share == 1 {
+				compute = given
+			}
+		}
 		if cost.compute > 0 {
-			add(g.o.times.of(slot), false, cost.compute, n)
+			add(compute, false, cost.compute, n)
 		}
 		if cost.inCalls > 0 {
-			add(g.o.times.ofCalls(slot), true, cost.inCalls, n)
+			add(calls, true, cost.inCalls, n)
 		}
 	}
 	return all, sum
@@ -486,6 +500,9 @@ func (t *times) ofCalls(slot int32) []trend {
 	return []trend{t.inCalls[slot]}
 }
 
+// maxError is the relative error that the length of a new trace may have.
+const maxError = 0.15
+
 // timesDoubt returns a doubt about the time of calcs if trends that fit all traces make that of all ranks, or that of
 // the longest one, differ by more than the error that a rescaled trace may have, or nil.
 func (g *target) timesDoubt() *doubt {
@@ -510,9 +527,8 @@ func (g *target) longest() (rank int) {
 			continue
 		}
 		for rank := range sums {
-			cost := g.spentAt(int32(i), rank)
-			sums[rank] += float64(times[i]) * (cost.compute*g.compute[int32(i)].float() +
-				float64(cost.inCalls*g.calling[int32(i)].float()))
+			cost := g.costAt(int32(i), rank)
+			sums[rank] += float64(times[i]) * (cost.compute + cost.inCalls)
 		}
 
 	}
@@ -525,7 +541,6 @@ func (g *target) longest() (rank int) {
 }
 
 func (g *target) timesDoubtOf(w *weights) *doubt {
-	const most = 0.15
 	all, sum := g.trends(w)
 	var worst *trended
 	longer, shorter, largest := 0.0, 0.0, 0.0
@@ -543,7 +558,7 @@ func (g *target) timesDoubtOf(w *weights) *doubt {
 			worst, largest = c, d
 		}
 	}
-	if max(longer, shorter) <= most*sum {
+	if max(longer, shorter) <= maxError*sum {
 		return nil
 	}
 	d := &doubt{what: fmt.Sprintf("the time of calcs, of %.0f %% of it", 100*worst.cost/sum)}
@@ -568,8 +583,6 @@ func (g *target) reportTimes(r *Report) {
 	w := g.donorWeights()
 	all, sum := g.trends(&w)
 	slices.SortStableFunc(all, func(a, b *trended) int { return cmp.Compare(b.cost, a.cost) })
-	r.Warnings = g.loneWarnings()
-	const least = 0.01
 	for _, c := range all {
 		e := Times{Trend: "as sizes do", Calls: c.calls, Share: c.cost / sum, Count: c.count}
 		if c.calls {
@@ -579,42 +592,12 @@ func (g *target) reportTimes(r *Report) {
 			e.Trend = g.likeliest(c.trends).text()
 		}
 		r.Times = append(r.Times, e)
-		if c.calls && c.trends == nil && e.Share >= least {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f %% of the time of calcs is in calls of MPI whose effect "+
-				"the trace does not show, such as those that make communicators (%s); it is kept, but may grow with "+
-				"the number of ranks: --second-trace shows how", 100*e.Share, g.firstCalls()))
-		}
 	}
-}
-
-// loneWarnings warns of calcs that only the first or last rank has, of which one trace does not show how they grow.
-func (g *target) loneWarnings() (all []string) {
-	if g.o.times != nil {
-		return nil
+	for _, o := range g.open {
+		r.Open = append(r.Open, Open{o.what, o.kept, o.growth.basis().text(), o.change})
+		r.Warnings = append(r.Warnings, fmt.Sprintf("one trace does not show %s: taken as %s; %s: --second-trace shows "+
+			"it, --growth states it", o.what, strings.TrimPrefix(o.kept, "as "), o.text()))
 	}
-	const least = 0.05
-	times := g.times()
-	lone, sums := map[int]float64{}, map[int]float64{}
-	for i := range g.slots {
-		if s := &g.slots[i]; s.call != nil || s.join {
-			continue
-		}
-		for _, rank := range []int{0, g.old.ranks - 1} {
-			cost := g.spentAt(int32(i), rank).compute * float64(times[i])
-			sums[rank] += cost
-			if onlyRank(g.opAt[i]) == rank {
-				lone[rank] += cost
-			}
-		}
-	}
-	for _, rank := range []int{0, g.old.ranks - 1} {
-		if sum := sums[rank]; lone[rank] > least*sum {
-			all = append(all, fmt.Sprintf("%.0f %% of the time of calcs of rank %d is in calcs that no other rank "+
-				"has; it does as that of the others, but may grow with the number of ranks: --second-trace shows how",
-				100*lone[rank]/sum, rank))
-		}
-	}
-	return all
 }
 
 // firstCalls returns the place of the calc with the longest time in calls of MPI.

@@ -84,8 +84,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTimesOpen checks that times of which the traces leave open how they grow are refused if that matters, and that a
-// single trace with time in calls of MPI gets a warning.
+// TestTimesOpen checks that times of which several traces leave open how they grow are refused if that matters.
 func TestTimesOpen(t *testing.T) {
 	make := func(n int) *dag.Trace {
 		v := float64(n)
@@ -103,15 +102,6 @@ func TestTimesOpen(t *testing.T) {
 	}
 	d.Options.Likeliest = true
 	mustRescale(t, make(16), d.Options)
-	for _, scaling := range []rescale.Scaling{rescale.Weak, rescale.Strong} {
-		got, report := mustRescale(t, computing(16, 1e6, 1e6, 1e6, 2e6), rescale.Options{Ranks: 64, Scaling: scaling})
-		if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "rank 0: op 0: 2us") {
-			t.Errorf("warnings %q, expected one about op 0", report.Warnings)
-		}
-		if d := got.Ranks[5].Duration.At(0); d < 2000000 || d > 2005000 {
-			t.Errorf("%v scaling: the first calc takes %v, expected the recorded time in calls of MPI", scaling, d)
-		}
-	}
 }
 
 // collected is a program whose root computes with what it gathered, for a time that grows with the number of ranks.
@@ -143,9 +133,5 @@ func TestRoot(t *testing.T) {
 	checkEqual(t, "root", got, collected(128))
 	if a, b := makespan(t, got), makespan(t, collected(128)); a != b {
 		t.Errorf("makespan %d, expected %d", a, b)
-	}
-	_, report := mustRescale(t, collected(16), rescale.Options{Ranks: 128})
-	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "calcs of rank 0 is in calcs that no other") {
-		t.Errorf("warnings %q, expected one about rank 0", report.Warnings)
 	}
 }

@@ -38,10 +38,11 @@ func (b basis) of(s *space, ranks int, grid []int) float64 {
 	if b.dim >= 0 {
 		old, ranks = s.grid[b.dim], grid[b.dim]
 	}
+	f := math.Pow(float64(ranks)/float64(old), b.power)
 	if b.log {
-		return math.Log2(float64(ranks)) / math.Log2(float64(old))
+		f *= math.Log2(float64(ranks)) / math.Log2(float64(old))
 	}
-	return math.Pow(float64(ranks)/float64(old), b.power)
+	return f
 }
 
 // of returns the factor of times on other ranks.
@@ -58,8 +59,13 @@ func (t trend) share(s *space, ranks int, grid []int) share {
 	if len(t) == 1 && t[0].weight == 1 && !t[0].by.log && t[0].by.power == math.Trunc(t[0].by.power) {
 		return growth{}.of(int(t[0].by.power), t[0].by.dim).share(s, ranks, grid)
 	}
+	return fractionOf(t.of(s, ranks, grid))
+}
+
+// fractionOf returns a factor as a fraction.
+func fractionOf(f float64) share {
 	const one, most = 1 << 30, 1 << 31
-	return share{int64(math.Round(one * max(0, min(t.of(s, ranks, grid), most)))), one}
+	return share{int64(math.Round(one * max(0, min(f, most)))), one}
 }
 
 func (t trend) text() string {
@@ -85,6 +91,8 @@ func (b basis) text() string {
 		n += string(axes[b.dim])
 	}
 	switch {
+	case b.log && b.power == 1:
+		return "as " + n + " log2 " + n
 	case b.log:
 		return "as log2 " + n
 	case b.power == 0:

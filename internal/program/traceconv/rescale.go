@@ -44,11 +44,14 @@ func (r *rescaling) asked(cmd *cobra.Command) (bool, error) {
 	if r.options.FixedRounds && r.options.GrowingRounds {
 		return false, cli.Usagef("--fixed-rounds and --growing-rounds exclude each other")
 	}
+	if len(r.second) > 0 && r.options.Growth != rescale.Unknown {
+		return false, cli.Usagef("--growth is for a single trace; --second-trace shows the growth")
+	}
 	if cmd.Flags().Changed("rescale") {
 		return true, nil
 	}
 	for _, name := range []string{"scaling", "new-grid", "old-grid", "fixed-rounds", "growing-rounds", "likeliest",
-		"second-trace", "rescale-report"} {
+		"growth", "second-trace", "rescale-report"} {
 		if cmd.Flags().Changed(name) {
 			return false, cli.Usagef("--%s is for --rescale, such as --rescale 64", name)
 		}

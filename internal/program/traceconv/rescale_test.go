@@ -100,6 +100,8 @@ func TestRescaleErrors(t *testing.T) {
 	}{
 		{"--rescale 8 p.goal -o x.goal", cli.ExitFailed, "p.goal: not rescaled: the trace has 2 ranks"},
 		{"--scaling strong p4.goal -o x.goal", cli.ExitUsage, "--scaling is for --rescale"},
+		{"--growth linear p4.goal -o x.goal", cli.ExitUsage, "--growth is for --rescale"},
+		{"--rescale 8 --growth linear --second-trace p4.goal p4.goal -o x.goal", cli.ExitUsage, "--growth is for a single"},
 		{"--rescale 8 --job p4.goal -o x.goal", cli.ExitUsage, "--rescale is for single traces"},
 		{"--rescale x p4.goal -o x.goal", cli.ExitUsage, "expected a whole number"},
 		{"--rescale 8 --rescale-report r.json p4.goal -o out/", cli.ExitUsage, "is for a single output"},

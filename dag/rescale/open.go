@@ -1,0 +1,229 @@
+package rescale
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tracedag/tracedag/dag"
+)
+
+// Growth is how times whose growth one trace does not show depend on the number of ranks N: those of calls that make
+// communicators, and of calcs that only the first or last rank has.
+type Growth uint8
+
+// Kinds of growth.
+const (
+	Unknown      Growth = iota // refused if it matters
+	Fixed                      // does not depend on N
+	Logarithmic                // as log2 N
+	Linear                     // as N
+	Linearithmic               // as N log2 N
+	Quadratic                  // as N^2
+)
+
+// String returns the name of the growth.
+func (g Growth) String() string {
+	return [...]string{"unknown", "fixed", "log", "linear", "nlogn", "square"}[g]
+}
+
+// basis returns the function of the number of ranks; [Unknown] is fixed.
+func (g Growth) basis() basis {
+	return [...]basis{steady, steady, log2, linear, {power: 1, dim: allRanks, log: true}, {power: 2, dim: allRanks}}[g]
+}
+
+// loner is the part of the computation of a calc that only one rank has: all of it, or what exceeds that of the others.
+type loner struct {
+	rank  int
+	share float64
+}
+
+// findLone finds the calcs, or parts of them, that only the first or last rank has, such as those of a root that
+// computes with what it gathered.
+func (m *model) findLone() {
+	m.lone = map[int32]loner{}
+	sums := map[int]float64{}
+	var parts []int32 // that exceed those of the others
+	excess := map[int]float64{}
+	for i := range m.slots {
+		if s := &m.slots[i]; s.call != nil || s.join {
+			continue
+		}
+		for _, rank := range []int{0, m.old.ranks - 1} {
+			sums[rank] += m.spentAt(int32(i), rank).compute
+			share := m.loneShare(int32(i), rank)
+			if share == 0 {
+				continue
+			}
+			m.lone[int32(i)] = loner{rank, share}
+			if share < 1 {
+				parts = append(parts, int32(i))
+				excess[rank] += m.loneAt(int32(i), rank)
+			}
+		}
+	}
+	const least = 0.05 // of the calcs of a rank: noise of short calcs
+	for _, i := range parts {
+		if rank := m.lone[i].rank; excess[rank] < least*sums[rank] {
+			delete(m.lone, i)
+		}
+	}
+}
+
+// loneShare returns the part of the computation of a slot that a rank alone has, 0 if it has about as much as others.
+func (m *model) loneShare(slot int32, rank int) float64 {
+	if onlyRank(m.opAt[slot]) == rank {
+		return 1
+	}
+	const far = 1.5 // times the longest of the others
+	own, longest, sum, n := m.spentAt(slot, rank).compute, 0.0, 0.0, 0
+	for other, op := range m.opAt[slot] {
+		if op < 0 || other == rank {
+			continue
+		}
+		cost := m.spentAt(slot, other).compute
+		longest, sum, n = max(longest, cost), sum+cost, n+1
+	}
+	if 2*n < m.old.ranks || own <= far*longest {
+		return 0
+	}
+	return 1 - sum/float64(n)/own
+}
+
+// loneAt returns the computation of a slot that a rank alone has.
+func (m *model) loneAt(slot int32, rank int) float64 {
+	if at, some := m.lone[slot]; some && at.rank == rank {
+		return at.share * m.spentAt(slot, rank).compute
+	}
+	return 0
+}
+
+// costAt returns the cost of a slot of a recorded rank on the new ranks.
+func (g *target) costAt(slot int32, rank int) spent {
+	s := g.spentAt(slot, rank)
+	return spent{s.compute * g.computeOf(slot, int32(rank)).float(), s.inCalls * g.calling[slot].float()}
+}
+
+// costOf returns the cost of a slot that is made a number of times, on the new ranks.
+func (g *target) costOf(slot int32, w *weights, times int) (all spent) {
+	for rank, k := range w.each {
+		if k > 0 {
+			all.add(g.costAt(slot, rank), float64(times)*k)
+		}
+	}
+	return all
+}
+
+// computeOf returns the factor of the computation of a slot on a rank that has the calcs of a recorded one.
+func (g *target) computeOf(slot int32, from int32) share {
+	f := g.compute[slot]
+	own, some := g.alone[slot]
+	if at := g.lone[slot]; some && at.rank == int(from) {
+		return fractionOf(float64(own.float()*at.share) + float64(f.float()*(1-at.share)))
+	}
+	return f
+}
+
+// openTime is time of which one recorded trace does not show how it grows.
+type openTime struct {
+	what   string
+	kept   string  // how it grows in the new trace
+	growth Growth  // the fastest one that is likely
+	change float64 // of the length of the new trace if it grows so, relative
+}
+
+func (o *openTime) text() string {
+	by, change := "longer", 100*o.change
+	if change < 0 {
+		by, change = "shorter", -change
+	}
+	return fmt.Sprintf("at most %s, by which the trace is %.0f %% %s", o.growth.basis().text(), change, by)
+}
+
+// openTimes returns the times of which one recorded trace does not show how they grow: those in calls that make
+// communicators, at most as N log2 N, as algorithms that exchange and sort values of all ranks; and the calcs that one
+// rank alone has, at most as N, outside of rounds whose number grows.
+func (g *target) openTimes() (all []openTime) {
+	if g.o.times != nil || g.o.Growth != Unknown || g.old.ranks == g.new.ranks {
+		return nil
+	}
+	times := g.times()
+	calls := openTime{what: "the growth of the time in calls of MPI such as those that make communicators (" +
+		g.firstCalls() + ")", kept: Fixed.basis().text(), growth: Linearithmic}
+	var alone [2]openTime // of the first and the last rank
+	longest := 0.0
+	for rank := range g.old.ranks {
+		sum, own := spent{}, openTime{growth: Linear}
+		for i := range g.slots {
+			slot := int32(i)
+			if s := &g.slots[i]; s.call != nil || s.join {
+				continue
+			}
+			sum.add(g.costAt(slot, rank), float64(times[i]))
+			if l := g.loopOf[g.slots[i].place]; l < 0 || g.keepsRounds(&g.loops[l]) {
+				grows := g.growth(Linear) - g.compute[slot].float()
+				own.change += float64(float64(times[i]) * g.loneAt(slot, rank) * grows)
+			}
+		}
+		longest = max(longest, sum.compute+sum.inCalls)
+		calls.change = max(calls.change, sum.inCalls)
+		if own.change != 0 {
+			own.what = fmt.Sprintf("the growth of calcs that only rank %d has", rank)
+			own.kept = g.usualTrend().text()
+			alone[min(rank, 1)] = own
+		}
+	}
+	length := longest + g.outside()
+	calls.change *= g.growth(Linearithmic) - 1
+	const least = 0.01
+	for _, o := range []openTime{calls, alone[0], alone[1]} {
+		if o.change /= length; math.Abs(o.change) >= least {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// growth returns the factor of times with a growth.
+func (g *target) growth(by Growth) float64 { return g.factor(trend{{1, by.basis()}}) }
+
+// outside returns the measured time of the recorded trace that is not in the longest calcs of a rank, 0 if it has no
+// measured times.
+func (g *target) outside() float64 {
+	span, longest := dag.Time(0), dag.Time(0)
+	for _, r := range g.from.Ranks {
+		first, last, calcs := dag.Unmeasured, dag.Unmeasured, dag.Time(0)
+		for i, kind := range r.Kind {
+			start, end := r.Measured(i)
+			if start != dag.Unmeasured && (first == dag.Unmeasured || start < first) {
+				first = start
+			}
+			if end != dag.Unmeasured && (last == dag.Unmeasured || end > last) {
+				last = end
+			}
+			if kind == dag.Calc {
+				calcs += r.CalcTime(i)
+			}
+		}
+		longest = max(longest, calcs)
+		if first != dag.Unmeasured && last != dag.Unmeasured {
+			span = max(span, last-first)
+		}
+	}
+	return max(0, float64(span)-float64(longest))
+}
+
+// openDoubts returns doubts about times of which one trace does not show how they grow, if the length of the new trace
+// differs by more than the error that it may have. [Options.Likeliest] leaves it at warnings.
+func (g *target) openDoubts() (all []doubt) {
+	sum := 0.0
+	for _, o := range g.open {
+		sum += o.change
+	}
+	if g.o.Likeliest || math.Abs(sum) <= maxError*(1+sum) {
+		return nil
+	}
+	for _, o := range g.open {
+		all = append(all, doubt{o.what, []string{o.kept, o.text()}, giveGrowth})
+	}
+	return all
+}
