@@ -327,8 +327,9 @@ type replay struct {
 	b       *backend
 	env     *sim.Env
 	program *sim.Program
-	nodes   []int32 // by rank; nil: the trace has none
-	shared  bool    // the ranks on a node share its NICs
+	nodes   []int32  // by rank; nil: the trace has none
+	shared  bool     // the ranks on a node share its NICs
+	hosts   []uint32 // first ones by rank, unless a run has another seed
 	labels  *measure.Labels
 	modes   sendModes
 
@@ -345,12 +346,11 @@ func (b *backend) Compile(s dag.Source, env *sim.Env) (sim.Replay, error) {
 	if r.shared, err = env.SharesNICs(s); err != nil {
 		return nil, err
 	}
+	if r.hosts, err = b.place(h.Ranks, h.Nodes, r.shared); err != nil {
+		return nil, err
+	}
 	if b.platform != nil {
-		hosts, err := r.place(b, h.Ranks)
-		if err != nil {
-			return nil, err
-		}
-		r.computed = b.platform.Compute(s, hosts)
+		r.computed = b.platform.Compute(s, r.hosts)
 		s = r.computed
 	}
 	if b.flows != "" || len(h.Jobs) > 0 {
@@ -393,18 +393,18 @@ func (b *backend) Hosts(ranks int) ([]uint32, error) {
 	if !b.placed {
 		return nil, nil
 	}
-	return (&replay{b: b}).place(b, ranks)
+	return b.place(ranks, nil, false)
 }
 
-// place returns the first hosts of a number of ranks.
-func (r *replay) place(b *backend, ranks int) ([]uint32, error) {
-	by := b.placement.OrNodes(r.shared, b.placed)
+// place returns the first hosts of a number of ranks on given nodes, whose NICs they may share.
+func (b *backend) place(ranks int, nodes []int32, shared bool) ([]uint32, error) {
+	by := b.placement.OrNodes(shared, b.placed)
 	var hosts []uint32
 	var err error
 	if b.platform != nil {
-		hosts, err = by.Place(ranks, b.size(), b.nics, b.seed, r.nodes)
+		hosts, err = by.Place(ranks, b.size(), b.nics, b.seed, nodes)
 	} else {
-		hosts, err = b.network.Place(&by, ranks, b.nics, b.seed, r.nodes)
+		hosts, err = b.network.Place(&by, ranks, b.nics, b.seed, nodes)
 	}
 	if err != nil {
 		return nil, err
@@ -429,9 +429,12 @@ func (r *replay) Run(o sim.RunOptions) (*sim.Result, error) {
 	if err := sim.Interrupted(o.Context); err != nil {
 		return failed, err
 	}
-	hosts, err := r.place(&b, r.program.Ranks())
-	if err != nil {
-		return failed, err
+	hosts := r.hosts
+	if b.seed != r.b.seed { // a placement may be random
+		var err error
+		if hosts, err = b.place(r.program.Ranks(), r.nodes, r.shared); err != nil {
+			return failed, err
+		}
 	}
 	if err := r.computed.Check(hosts, r.env.Warnf); err != nil {
 		return failed, err
