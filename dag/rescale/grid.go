@@ -76,7 +76,7 @@ func (g *target) givenGrid() (grid []int, source string, err error) {
 	}
 	switch {
 	case all != o.Ranks:
-		return nil, "", refuse("grid %s has not %d ranks", text(o.Grid), o.Ranks)
+		return nil, "", refuse("expected a new grid of %d ranks, found %s", o.Ranks, text(o.Grid))
 	case len(old) == 1:
 		return []int{o.Ranks}, "line", nil
 	case len(o.Grid) != len(old):

@@ -72,7 +72,7 @@ func Rescale(ctx context.Context, t *dag.Trace, o Options) (*dag.Trace, *Report,
 // Source is [Rescale] for traces that need not fit in memory: it makes large ones batch by batch.
 func Source(ctx context.Context, t *dag.Trace, o Options) (dag.Source, *Report, error) {
 	if o.Ranks < 2 || o.Ranks > maxRanks {
-		return nil, nil, fmt.Errorf("%d ranks, expected 2..%d", o.Ranks, maxRanks)
+		return nil, nil, fmt.Errorf("expected 2 to %d ranks to rescale to, found %d", maxRanks, o.Ranks)
 	}
 	m, err := analyze(ctx, t, o.OldGrid)
 	if err != nil {

@@ -320,7 +320,7 @@ func TestRefuses(t *testing.T) {
 		{"few ranks", generate(t, "pattern name=ring ranks=3"), rescale.Options{Ranks: 8}, "expected 4 or more"},
 		{"communicator", halves, rescale.Options{Ranks: 32}, "communicator 1 of ranks 0, 2"},
 		{"prime", generate(t, "stencil grid=4x4"), rescale.Options{Ranks: 31}, "no grid of 2 dimensions"},
-		{"grid", generate(t, "stencil grid=4x4"), rescale.Options{Ranks: 32, Grid: []int{4, 4}}, "has not 32 ranks"},
+		{"grid", generate(t, "stencil grid=4x4"), rescale.Options{Ranks: 32, Grid: []int{4, 4}}, "expected a new grid of 32 ranks, found 4x4"},
 		{"dimensions", generate(t, "stencil grid=4x4"), rescale.Options{Ranks: 32, Grid: []int{4, 4, 2}},
 			"has 3 dimensions"},
 		{"recorded grid", generate(t, "stencil grid=4x4"), rescale.Options{Ranks: 32, OldGrid: []int{3, 8}},

@@ -51,7 +51,8 @@ func Stdout(w io.Writer) *Output {
 // Call it before long work. If path names a directory, the error is an [*OptionError].
 func CheckOutput(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &OptionError{Option: "output", Err: fmt.Errorf("expected a file, found the directory %s", path)}
+		return &OptionError{Option: "output", Err: fmt.Errorf("expected an output file, found the directory %s",
+			path)}
 	}
 	final, err := linkTarget(path)
 	if err != nil {

@@ -254,7 +254,7 @@ func TestErrorsHaveTypes(t *testing.T) {
 	_, err = Write(formats, "y", new(dag.Trace), WriteOptions{To: "no"})
 	option(err, `to: expected one of plain, found "no"`)
 	_, err = Write(formats, ".", new(dag.Trace), WriteOptions{To: "plain"})
-	option(err, "output: expected a file, found the directory .")
+	option(err, "output: expected an output file, found the directory .")
 	_, err = Write(formats, "x.gz", new(dag.Trace), WriteOptions{})
 	option(err, `output x.gz: outputs are not compressed; compress it in a pipe, as in "... --to store | gzip > x.gz"`)
 	_, err = Write(formats, "x.foo", new(dag.Trace), WriteOptions{})

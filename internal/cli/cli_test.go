@@ -300,7 +300,7 @@ func TestInputErrors(t *testing.T) {
 		{"--frob", 2, "copy: unknown flag: --frob; did you mean --from? (see 'copy --help')"},
 		{"-o x.lines.gz plain", 2, "copy: -o x.lines.gz: outputs are not compressed; " +
 			"compress it in a pipe, as in \"... --to lines | gzip > x.lines.gz\" (see 'copy --help')"},
-		{"-o folder plain", 2, "copy: -o: expected a file, found the directory folder (see 'copy --help')"},
+		{"-o folder plain", 2, "copy: expected an output file, found the directory folder (see 'copy --help')"},
 		{"-o none/x plain", 1, "copy: none/x: creating: directory none: no such file or directory"},
 	} {
 		got := run("", strings.Fields(c.args)...)

@@ -318,7 +318,7 @@ func TestWriteFilesFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, runPages("good", "-o", "x.page"), 2, "",
-		"copy: -o: expected a file, found the directory x.index (see 'copy --help')\n")
+		"copy: expected an output file, found the directory x.index (see 'copy --help')\n")
 	unchanged()
 	os.Remove("x.index")
 	if os.Getuid() == 0 {

@@ -184,6 +184,8 @@ func (p *Program) report(err error) int {
 			p.printLine(line)
 		}
 		return status
+	case errors.As(err, &option) && option.Option == "output" && option.Value == "": // of any flag for a file
+		return p.reportUsage(option.Err.Error())
 	case errors.As(err, &option) && option.Option == "output":
 		return p.reportUsage("-o" + strings.TrimPrefix(option.Error(), option.Option))
 	case errors.As(err, &option):

@@ -203,7 +203,12 @@ func Parse(data []byte) (*File, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	f := new(File)
-	if err := d.Decode(f); err != nil {
+	switch err := d.Decode(f); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("expected a parameter file as --fit writes it, found an empty file")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("expected a parameter file as --fit writes it, found only the beginning of one")
+	case err != nil:
 		return nil, fmt.Errorf("expected a parameter file as --fit writes it: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {

@@ -110,6 +110,7 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"", "t: expected measurements, found none"},
+		{"PAR1\x00\x01", "t: expected a text of ASCII or UTF-8, found a zero byte at offset 4"},
 		{"\n# Size\n", "t:2: expected a header with a time or rate"},
 		{"\nhello world\n", `t:2: expected a table of times, found "hello world"`},
 		{"n is 10, d is 0.0, o_r is 0, s is 1, the median latency in the test is 5.7 (us)\n",

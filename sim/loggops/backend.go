@@ -2,6 +2,7 @@ package loggops
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"math/big"
@@ -103,6 +104,8 @@ func (b *backend) setParams(text string) (err error) {
 	if err != nil && strings.ContainsAny(text, "./") {
 		file = text
 		named, err = readParams(text)
+	} else if err != nil {
+		err = fmt.Errorf("%w; a parameter file needs a path, such as ./%s", err, text)
 	}
 	if err == nil {
 		b.params, b.paramsFile = named, file

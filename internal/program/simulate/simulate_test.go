@@ -223,7 +223,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{"--backend nosuch", "no backend"},
 		{"--model nosuch", "unknown model"},
-		{"--params nosuch", "unknown preset"},
+		{"--params nosuch", "a parameter file needs a path, such as ./nosuch"},
 		{"--L fast", "expected a number"},
 		{"--collective allreduce=nosuch", "--collective"},
 		{"--timeline x.png", "ends with .json or .json.gz or .pftrace or .viz"},
