@@ -24,6 +24,7 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag"
+	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"github.com/tracedag/tracedag/internal/golden"
 	_ "github.com/tracedag/tracedag/internal/testheap"
 )
@@ -84,10 +85,11 @@ var drawnElsewhere = map[string]string{
 
 // TestMain runs a program of the suite if the test is started by its name, as the commands of pages do.
 func TestMain(m *testing.M) {
-	if slices.Contains(programs, filepath.Base(os.Args[0])) {
-		os.Exit(tracedag.Main(os.Args, tracedag.Extensions{}))
+	all := make(map[string]func() int)
+	for _, name := range programs {
+		all[name] = func() int { return tracedag.Main(os.Args, tracedag.Extensions{}) }
 	}
-	os.Exit(m.Run())
+	clitest.Main(m, all)
 }
 
 func TestPages(t *testing.T) {
@@ -95,7 +97,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	bin := programsFolder(t)
+	bin := clitest.Link(t, programs...)
 	guides := glob(t, pages...)
 	for i, path := range append(guides, glob(t, referencePages...)...) {
 		t.Run(strings.TrimSuffix(path, ".md"), func(t *testing.T) {
@@ -114,22 +116,6 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
-}
-
-// programsFolder returns a folder with the programs of the suite.
-func programsFolder(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range programs {
-		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return bin
 }
 
 // page is a page of documentation under test. With -update, replaced has its new parts.

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"github.com/tracedag/tracedag/internal/cli/clitest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,7 @@ func TestTorchProfilerOnRecording(t *testing.T) {
 	for i := range p.commands { // the page shows the outputs of its sample
 		p.commands[i].to = p.commands[i].from
 	}
-	bin := programsFolder(t)
+	bin := clitest.Link(t, programs...)
 	p.run(bash, bin, folder)
 	compare := exec.Command(filepath.Join(bin, "simulate"), "-q", "--backend", "ideal", "--replay", "--compare",
 		"job.parquet")

@@ -18,12 +18,12 @@ import (
 // figure is what the paper's figures 1 to 3 show of a run: time, end-to-end and network latency of flits, throughput.
 type figure struct{ t, e, n, x float64 }
 
-// seeds returns how many runs a point of a figure is the mean of: 2, or 5 with TRACEDAG_LONG.
-func seeds() int {
+// seeds returns how many runs a point of a figure is the mean of: few, or 5 with TRACEDAG_LONG.
+func seeds(few int) int {
 	if os.Getenv("TRACEDAG_LONG") != "" {
 		return 5
 	}
-	return 2
+	return few
 }
 
 // variant is a workload on a switch with the given number of ports, each with the given number of tasks.
@@ -33,14 +33,14 @@ type variant struct {
 	make  func(seed int64) (dag.Source, error)
 }
 
-// mean runs a variant with all seeds, at the same time.
-func (v *variant) mean(t *testing.T) figure {
+// mean runs a variant with so many seeds, at the same time.
+func (v *variant) mean(t *testing.T, seeds int) figure {
 	t.Helper()
 	preset, err := FindPreset("vef-switch")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]figure, seeds())
+	all := make([]figure, seeds)
 	var wait sync.WaitGroup
 	turn := make(chan bool, runtime.GOMAXPROCS(0))
 	for seed := range all {
@@ -106,7 +106,7 @@ func TestFigure1(t *testing.T) {
 			change(&p)
 			return dcnw.NewSource(p, seed)
 		}}
-		return v.mean(t)
+		return v.mean(t, seeds(2))
 	}
 	ref := run("8", func(*dcnw.Params) {})
 	tasks := run("16", func(p *dcnw.Params) { p.Tasks = 256 }).over(ref)
@@ -161,7 +161,7 @@ func TestFigure2(t *testing.T) {
 			}
 			return dag.FromTrace(b.Trace()), b.Err()
 		}}
-		return v.mean(t)
+		return v.mean(t, seeds(1))
 	}
 	ref := run("8", func(*flows.Params) {})
 	tasks := run("16", func(p *flows.Params) { p.Tasks = 256 }).over(ref)
@@ -207,7 +207,7 @@ func TestFigure3(t *testing.T) {
 			tr, err = collective.Lower(context.Background(), tr, collective.Choice{})
 			return dag.FromTrace(tr), err
 		}}
-		return v.mean(t)
+		return v.mean(t, seeds(1))
 	}
 	ref := run(func(*horovod.Layer) {})
 	allreduce := run(func(l *horovod.Layer) { l.AllreduceBytes *= 2 }).over(ref)

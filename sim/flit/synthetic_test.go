@@ -109,7 +109,7 @@ func TestReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("computes long on one thread")
 	}
-	const runs = 3
+	const runs = 2
 	for i, c := range fogsim {
 		if os.Getenv("TRACEDAG_LONG") == "" && i%2 > 0 {
 			continue
@@ -455,7 +455,7 @@ func TestThreads(t *testing.T) {
 					p.OutputBuffer, p.Speedup, p.WholeCredits, p.SourceQueue = 0, 1, false, 64
 				}
 				r, err := RunSynthetic(SyntheticOptions{Network: mustParse(t, c.topology), Params: p, Threads: threads,
-					Traffic: Traffic{Load: c.load, Warmup: 500, Measure: 2000}})
+					Traffic: Traffic{Load: c.load, Warmup: 500, Measure: 1000}})
 				if err != nil {
 					t.Fatal(err)
 				}

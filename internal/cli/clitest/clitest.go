@@ -4,7 +4,7 @@ package clitest
 import (
 	"bytes"
 	"io"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -63,15 +63,26 @@ func Run(newCommand func(*cli.Program) *cobra.Command, args ...string) Result {
 	return Session{}.Run(newCommand, args...)
 }
 
-// Build compiles the programs in the named folders of cmd and returns the folder of the binaries.
-func Build(t testing.TB, names ...string) string {
+// Main runs the tests of a package. In a process that is started by the name of one of the programs, as from the folder
+// of Link, it runs that program instead. It does not return; TestMain calls it.
+func Main(m *testing.M, programs map[string]func() int) {
+	if run := programs[filepath.Base(os.Args[0])]; run != nil {
+		os.Exit(run())
+	}
+	os.Exit(m.Run())
+}
+
+// Link returns a folder with the named programs, which are the test binary: its TestMain calls Main.
+func Link(t testing.TB, names ...string) string {
 	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	folder := t.TempDir()
 	for _, name := range names {
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, name),
-			"github.com/tracedag/tracedag/cmd/"+name)
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", name, err, output)
+		if err := os.Symlink(self, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return folder

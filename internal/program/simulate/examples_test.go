@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatal("no examples", err)
 	}
-	programs := clitest.Build(t, "simulate", "tracegen")
+	programs := clitest.Link(t, "simulate", "tracegen")
 	for _, page := range pages {
 		if filepath.Base(page) == "figures.md" {
 			continue

@@ -18,9 +18,9 @@ import (
 // TestExecInterrupted interrupts a run whose peer does not answer, and checks that no process is left.
 func TestExecInterrupted(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a program and waits for a peer")
+		t.Skip("waits for a peer")
 	}
-	bin, pids := clitest.Build(t, "simulate", "tracegen"), filepath.Join(t.TempDir(), "pids")
+	bin, pids := clitest.Link(t, "simulate", "tracegen"), filepath.Join(t.TempDir(), "pids")
 	trace := filepath.Join(t.TempDir(), "x.parquet")
 	if out, err := exec.Command(filepath.Join(bin, "tracegen"), "pattern", "ring", "--ranks", "2", "-o", trace).
 		CombinedOutput(); err != nil {

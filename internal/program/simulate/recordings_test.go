@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"flag"
 	"io"
 	"math"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/tracedag/tracedag/sim/fit"
 )
 
+var recordingsAll = flag.Bool("recordings.all", false, "fit the machines that take long, too")
+
 // recording has the largest errors of the predictions for a recorded program in per cent, by backend: of the longest
 // rank and of the time in MPI. network is that of analytical for its ranks.
 type recording struct {
@@ -26,8 +29,10 @@ type recording struct {
 // TestRecordings fits each machine to its micro-benchmarks, and compares the times of recorded programs with the
 // predictions: longest rank and time in MPI, in per cent. Those of recordings as users make them have starts that
 // differ and the set-up of communicators, which nothing predicts. The algorithms of collectives for packet are those
-// that flow identifies. Without TRACEDAG_LONG, flow is the only backend.
+// that flow identifies. Without TRACEDAG_LONG, flow is the only backend, and machines whose fit takes long
+// need -recordings.all.
 func TestRecordings(t *testing.T) {
+	long := os.Getenv("TRACEDAG_LONG") != ""
 	folder := os.Getenv("TRACEDAG_VECTORS")
 	switch {
 	case folder == "":
@@ -41,20 +46,24 @@ func TestRecordings(t *testing.T) {
 	}
 	for _, machine := range []struct {
 		platform, table, collective string
+		slow                        bool   // the fit
 		network                     string // of analytical, for the fit
 		programs                    map[string]recording
 	}{
-		{"star1g", "16", "smpi-mpich", "Switch(16)", map[string]recording{
+		{"star1g", "16", "smpi-mpich", true, "Switch(16)", map[string]recording{
 			"star-jacobi-16":      {[2]float64{0.9, 0.8}, [2]float64{3, 4}, [2]float64{65, 100}, "Switch(16)"},
 			"star-lulesh-27":      {[2]float64{2.2, 2.1}, [2]float64{6, 8}, [2]float64{200, 235}, "Switch(27)"},
 			"star-lulesh-27-skew": {[2]float64{33, 34}, [2]float64{39, 40}, [2]float64{105, 110}, "Switch(27)"}}},
-		{"fattree100g", "16", "smpi-ompi", "Switch(8)_Switch(8)", map[string]recording{
+		{"fattree100g", "16", "smpi-ompi", false, "Switch(8)_Switch(8)", map[string]recording{
 			"ft-fft-16":       {[2]float64{0.1, 0.1}, [2]float64{0.2, 1.1}, [2]float64{3, 20}, "Switch(8)_Switch(2)"},
 			"ft-comd-64-skew": {[2]float64{6, 15}, [2]float64{6, 15}, [2]float64{2, 5}, "Switch(8)_Switch(8)"}}},
-		{"dragonfly25g", "32", "smpi-default;barrier=dissemination;", "Switch(4)_FC(4)_FC(2)", map[string]recording{
+		{"dragonfly25g", "32", "smpi-default;barrier=dissemination;", false, "Switch(4)_FC(4)_FC(2)", map[string]recording{
 			"df-ring-32":  {[2]float64{0.1, 0.1}, [2]float64{3.5, 9.5}, [2]float64{40, 68}, "Switch(4)_FC(4)_FC(2)"},
 			"df-nasis-64": {[2]float64{0.1, 0.1}, [2]float64{9, 9}, [2]float64{}, ""}}},
 	} {
+		if machine.slow && !long && !*recordingsAll {
+			continue
+		}
 		t.Run(machine.platform, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			platform := filepath.Join(folder, machine.platform+".xml")
@@ -69,7 +78,6 @@ func TestRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			long := os.Getenv("TRACEDAG_LONG") != ""
 			if long {
 				fitOthers(t, platform, table, machine.network)
 			}

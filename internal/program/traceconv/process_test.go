@@ -14,14 +14,28 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tracedag/tracedag/dag/gen"
+	"github.com/tracedag/tracedag/formats"
+	"github.com/tracedag/tracedag/formats/base"
+	"github.com/tracedag/tracedag/internal/cli"
 	"github.com/tracedag/tracedag/internal/cli/clitest"
+	"github.com/tracedag/tracedag/internal/program/tracecat"
+	"github.com/tracedag/tracedag/internal/program/tracegen"
 )
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func() int{
+		"traceconv": func() int { return cli.Main(New, formats.All) },
+		"tracecat":  func() int { return cli.Main(tracecat.New, formats.All) },
+		"tracegen":  func() int { return cli.Main(tracegen.New(gen.All), base.Formats) },
+	})
+}
 
 func TestProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs programs built without the race detector")
 	}
-	programs := clitest.Build(t, "traceconv", "tracecat", "tracegen")
+	programs := clitest.Link(t, "traceconv", "tracecat", "tracegen")
 	program := func(name string, args ...string) *exec.Cmd {
 		return exec.Command(filepath.Join(programs, name), args...)
 	}
