@@ -104,6 +104,7 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		numbers[i] = n.rank
 		ranks = max(ranks, n.rank+1)
 	}
+	highest := ranks - 1
 	if ranks > len(inputs) { // one of the lowest numbers is missing
 		ranks = len(inputs) + 1
 	}
@@ -120,8 +121,9 @@ func byRank(inputs []*format.Input) ([]*format.Input, error) {
 		sorted[rank] = in
 	}
 	if missing := slices.Index(sorted, nil); missing >= 0 {
-		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing; each rank needs a file "+
-			"with its number behind the last \"-\" of the name", inFiles, missing)
+		return nil, format.FileErrorf(inputs[0].Name, "%s: the file of rank %d is missing, found %d in all, up to "+
+			"rank %d; each rank needs a file with its number behind the last \"-\" of the name", inFiles, missing,
+			len(inputs), highest)
 	}
 	return sorted, nil
 }

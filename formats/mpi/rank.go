@@ -58,6 +58,8 @@ type rankReader struct {
 	probes
 	communicators
 	problems problems
+
+	unidentified bool // a call is on a communicator whose members are unknown
 }
 
 // predecessors are the dependencies of an op.

@@ -45,6 +45,9 @@ func read(inputs []*format.Input, o format.ReadOptions) (*dag.Trace, error) {
 		t.Steps = max(t.Steps, r.steps)
 	}
 	if !o.Lenient {
+		if err := checkFiles(ranks); err != nil {
+			return nil, err
+		}
 		if err := problems.err(); err != nil {
 			return nil, err
 		}
@@ -155,9 +158,53 @@ func (r *rankReader) translate() error {
 	for inst, n := range left {
 		if n > 0 {
 			in := &r.instances[inst]
+			r.unidentified = true
 			r.problems.merge(problem{class: inCall, line: in.line, count: n,
 				text: fmt.Sprintf("calls on communicators of %d ranks that the trace does not identify", in.size)})
 		}
+	}
+	return nil
+}
+
+// checkFiles returns an error if a trace with communicators of unknown members, or with ranks in none, has files of
+// several runs: more than the ranks of the largest communicator, or with largest communicators of different sizes.
+func checkFiles(ranks []*rankReader) error {
+	if !slices.ContainsFunc(ranks, func(r *rankReader) bool { return r.unidentified || len(r.instances) == 0 }) {
+		return nil
+	}
+	largest := func(r *rankReader) (key commKey) {
+		for i := range r.instances {
+			if in := &r.instances[i]; in.size > key.size {
+				key = in.commKey
+			}
+		}
+		return key
+	}
+	var first, other *rankReader // with largest communicators of different sizes
+	numbered := true             // as in them
+	for _, r := range ranks {
+		key := largest(r)
+		switch {
+		case key.size == 0:
+			continue
+		case first == nil:
+			first = r
+		case other == nil && key.size != largest(first).size:
+			other = r
+		}
+		numbered = numbered && key.rank == r.rank
+	}
+	switch {
+	case first == nil:
+	case other == nil && int(largest(first).size) < len(ranks):
+		size := largest(first).size
+		return format.FileErrorf(ranks[size].file, "%s: expected %d files, as many as the ranks of the largest "+
+			"communicator, found %d: those from rank %d on are perhaps of another run; name the files of one run only",
+			inFiles, size, len(ranks), size)
+	case other != nil && numbered:
+		return format.FileErrorf(other.file, "%s: expected files of one run, found a largest communicator of %d "+
+			"ranks, and one of %d in %s; name the files of one run only", inFiles, largest(other).size,
+			largest(first).size, first.file)
 	}
 	return nil
 }

@@ -854,6 +854,36 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
+// TestForeignFiles checks that files of another run are named, unless the trace does not show that they are.
+func TestForeignFiles(t *testing.T) {
+	barrier := func(handle, rank, size int) string {
+		return fmt.Sprintf(begin+"MPI_Barrier:9:%d,%d,%d:9\n", handle, rank, size)
+	}
+	const two, one, calls = "x-2.txt: files: expected 2 files", "x-2.txt: files: expected files of one run",
+		"x-0.txt:2: call: expected supported calls"
+	for _, c := range []struct {
+		texts []string
+		want  string
+	}{
+		{[]string{barrier(0, 0, 2), barrier(0, 1, 2), barrier(0, 1, 2)}, two},
+		{[]string{barrier(7, 0, 2), barrier(8, 1, 2), begin}, two},
+		{[]string{barrier(7, 0, 2), barrier(8, 1, 2), "", ""}, two},
+		{[]string{barrier(7, 0, 2), barrier(8, 1, 2), barrier(9, 2, 4), begin}, one},
+		{[]string{barrier(7, 1, 2), barrier(7, 1, 2), barrier(9, 1, 3), ""}, calls},
+		{[]string{barrier(7, 0, 3), barrier(8, 1, 3), ""}, ""},
+		{[]string{begin, begin}, ""},
+	} {
+		_, _, err := readTexts(format.ReadOptions{}, c.texts...)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: error %v, expected %q", c.texts, err, c.want)
+		}
+	}
+	lenient := format.ReadOptions{Lenient: true}
+	if _, _, err := readTexts(lenient, barrier(7, 0, 2), barrier(8, 1, 2), begin); err != nil {
+		t.Errorf("lenient: %v", err)
+	}
+}
+
 // TestSteps checks that MPI_Pcontrol begins a step, on each rank for itself.
 func TestSteps(t *testing.T) {
 	const barrier = "MPI_Barrier:%d:0,%d,2:%d\n"
