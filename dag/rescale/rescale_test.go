@@ -13,38 +13,15 @@ import (
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
-	"github.com/tracedag/tracedag/dag/gen"
 	"github.com/tracedag/tracedag/dag/lower/collective"
 	"github.com/tracedag/tracedag/dag/rescale"
 	"github.com/tracedag/tracedag/formats"
 	_ "github.com/tracedag/tracedag/internal/testheap"
-	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
 	"github.com/tracedag/tracedag/sim/backends"
 )
 
-// generate returns the trace of a generator with settings such as "stencil grid=4x4 periodic=true".
-func generate(t testing.TB, text string) *dag.Trace {
-	t.Helper()
-	words := strings.Fields(text)
-	config := gen.Named(words[0]).New()
-	set := config.Params()
-	for _, word := range words[1:] {
-		name, value, _ := strings.Cut(word, "=")
-		if err := set.Apply(param.Texts{name: {value}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := config.Source(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := dag.ReadAll(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
+var generate = rescale.Generate
 
 func mustRescale(t testing.TB, tr *dag.Trace, o rescale.Options) (*dag.Trace, *rescale.Report) {
 	t.Helper()

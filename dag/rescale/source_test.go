@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -11,13 +12,17 @@ import (
 	"github.com/tracedag/tracedag/param"
 )
 
-// generated returns a trace of a generator with settings.
-func generated(t *testing.T, name string, settings param.Texts) *dag.Trace {
+// Generate returns the trace of a generator with settings such as "stencil grid=4x4 periodic=true".
+func Generate(t testing.TB, text string) *dag.Trace {
 	t.Helper()
-	config := gen.Named(name).New()
+	words := strings.Fields(text)
+	config := gen.Named(words[0]).New()
 	set := config.Params()
-	if err := set.Apply(settings); err != nil {
-		t.Fatal(err)
+	for _, word := range words[1:] {
+		name, value, _ := strings.Cut(word, "=")
+		if err := set.Apply(param.Texts{name: {value}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, err := config.Source(nil)
 	if err != nil {
@@ -54,17 +59,16 @@ func planned(t *testing.T, tr *dag.Trace, o Options) *target {
 func TestSource(t *testing.T) {
 	for _, c := range []struct {
 		generator string
-		settings  param.Texts
 		o         Options
 	}{
-		{"stencil", param.Texts{"grid": {"4x4"}, "allreduces": {"1"}}, Options{Ranks: 400}},
-		{"stencil", param.Texts{"grid": {"4x4"}, "periodic": {"true"}}, Options{Ranks: 144}},
-		{"pattern", param.Texts{"name": {"binomial"}, "ranks": {"16"}}, Options{Ranks: 256}},
-		{"pattern", param.Texts{"name": {"ring"}, "ranks": {"16"}}, Options{Ranks: 300}},
-		{"sweep3d", param.Texts{"grid": {"4x4"}}, Options{Ranks: 256, Grid: []int{16, 16}}},
-		{"fft", param.Texts{"size": {"256x256x256"}, "grid": {"4x4"}}, Options{Ranks: 64, Scaling: Strong}},
+		{"stencil grid=4x4 allreduces=1", Options{Ranks: 400}},
+		{"stencil grid=4x4 periodic=true", Options{Ranks: 144}},
+		{"pattern name=binomial ranks=16", Options{Ranks: 256}},
+		{"pattern name=ring ranks=16", Options{Ranks: 300}},
+		{"sweep3d grid=4x4", Options{Ranks: 256, Grid: []int{16, 16}}},
+		{"fft size=256x256x256 grid=4x4", Options{Ranks: 64, Scaling: Strong}},
 	} {
-		g := planned(t, generated(t, c.generator, c.settings), c.o)
+		g := planned(t, Generate(t, c.generator), c.o)
 		if ok, err := g.fits(context.Background()); err != nil || !ok {
 			t.Errorf("%s: fits %v, %v, expected that the calls fit", c.generator, ok, err)
 		}
@@ -110,7 +114,7 @@ func TestSource(t *testing.T) {
 
 // TestFits checks that calls which do not fit together are seen.
 func TestFits(t *testing.T) {
-	tr := generated(t, "stencil", param.Texts{"grid": {"4x4"}, "allreduces": {"1"}})
+	tr := Generate(t, "stencil grid=4x4 allreduces=1")
 	find := func(g *target, kind dag.Kind) *call {
 		for i := range g.calls {
 			if c := &g.calls[i]; c.kind == kind && g.slots[g.instances[i].slot].call != nil {
@@ -145,7 +149,7 @@ func TestFits(t *testing.T) {
 
 // TestSourceEnds checks that making a trace ends with its context.
 func TestSourceEnds(t *testing.T) {
-	g := planned(t, generated(t, "stencil", param.Texts{"grid": {"4x4"}}), Options{Ranks: 1024})
+	g := planned(t, Generate(t, "stencil grid=4x4"), Options{Ranks: 1024})
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := g.source(ctx)
 	if err != nil {
