@@ -71,7 +71,7 @@ func (c Columns) Has(id FieldID) bool {
 }
 
 // Reader reads a batch of Header.Batches and returns its ranks in ascending order. The ranks are valid until the next
-// call. A reader is for one goroutine.
+// call. They may share columns, so callers must not change these. A reader is for one goroutine.
 type Reader func(Batch) ([]*Rank, error)
 
 // Ranks calls the reader, and returns an error unless it returns the ranks of the batch.

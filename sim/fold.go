@@ -345,6 +345,7 @@ type folder struct {
 	patterns     []*pattern // the last one used first
 	seen         int        // number of folding.all in patterns so far
 	alike, other int        // number of ranks with and without a pattern
+	last         *sharer    // the last rank of the batch that shares ops; nil: none so far
 
 	// State of the current rank:
 	peers    []int32    // by partner of the pattern; unknownPeer: none so far
@@ -359,6 +360,14 @@ const unknownPeer = -2
 type foundTag struct {
 	commTag
 	known bool
+}
+
+// sharer is a rank that shares the ops of a pattern, with its columns in the memory of the reader. They equal those of
+// the pattern, but the comparison of ranks in the same memory takes no time.
+type sharer struct {
+	columns dag.Rank
+	pattern *pattern
+	variant *variant
 }
 
 // pattern is what the ranks that share ops have in common.
@@ -450,7 +459,11 @@ func (f *folder) adopt() {
 // fold reports whether the current rank fits one of the patterns from index first on, and if so lets it share the ops.
 func (f *folder) fold(first int) bool {
 	for k, t := range f.patterns[first:] {
-		if !t.fits(f.c.r) {
+		like := t.columns
+		if last := f.last; last != nil && last.pattern == t {
+			like = &last.columns
+		}
+		if !fits(f.c.r, like) {
 			continue
 		}
 		same, ok := f.match(t)
@@ -466,10 +479,9 @@ func (f *folder) fold(first int) bool {
 	return false
 }
 
-// fits reports whether the rank has the columns of the pattern but those that determine the partners and, if they do
-// not depend on flops, the lengths of calcs.
-func (t *pattern) fits(r *dag.Rank) bool {
-	c := t.columns
+// fits reports whether a rank has the columns of another one, foldable, but those that determine the partners and, if
+// they do not depend on flops, the lengths of calcs.
+func fits(r, c *dag.Rank) bool {
 	return len(r.Kind) == len(c.Kind) && len(r.Deps.Off) == len(c.Deps.Off) && len(r.Release) == 0 &&
 		len(r.StartDeps.Off) == 0 && dag.Column[dag.Kind](r.Kind).Equal(c.Kind) && r.Bytes.Equal(c.Bytes) &&
 		r.Deps.Equal(&c.Deps) && r.Order.Equal(&c.Order) && r.Stream.Equal(&c.Stream) && r.NIC.Equal(&c.NIC) &&
@@ -540,6 +552,7 @@ func (f *folder) share(t *pattern, same bool) {
 		}
 	}
 	v := f.differ(t, own, matches, same)
+	f.last = &sharer{*c.r, t, v}
 	facts := p.ranks[t.rank]
 	facts.roots, facts.calcs = slices.Clone(facts.roots), v.calcs
 	for k := range facts.roots {
@@ -591,6 +604,9 @@ func (f *folder) index(t *pattern) {
 // variant returns the lengths of the current rank's calcs, which it makes a variant of the pattern.
 func (f *folder) variant(t *pattern) *variant {
 	c := f.c
+	if last := f.last; last != nil && last.pattern == t && c.r.Duration.Equal(last.columns.Duration) {
+		return last.variant
+	}
 	for _, v := range t.variants {
 		if c.r.Duration.Equal(v.durations) {
 			return v
@@ -695,6 +711,7 @@ func (f *folder) keep(own totals) {
 	f.many[c.rank] = slices.Clone(t.many)
 	rank := &f.ranks[c.rank]
 	rank.like, rank.peers = uint32(c.rank+1), peers
+	f.last = &sharer{*r, t, t.variants[0]}
 	f.patterns = append([]*pattern{t}, f.patterns[:min(len(f.patterns), mostPatterns-1)]...)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

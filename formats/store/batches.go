@@ -67,7 +67,7 @@ func (r *batchReader) load(b dag.Batch) error {
 	if !found || r.batches[i] != b {
 		return fmt.Errorf("expected a batch of the header, found ranks %d to %d", b.First, b.Last-1)
 	}
-	r.block.groups = r.groups[i]
+	r.block.groups, r.block.alike = r.groups[i], !r.packs
 	if err := r.block.findRows(r.file, r.decoder, b.First, b.Last); err != nil {
 		return err
 	}

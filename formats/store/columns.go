@@ -302,6 +302,7 @@ type valueReader[T value] struct {
 	group   buffer[T] // a row group of which the block needs only a part
 	numbers []T       // values of the dictionary
 	dense   []T       // values of a page with NULLs
+	like    likeRanks
 
 	decoder *decoder
 	out     *buffer[T] // destination of the current row group
@@ -313,6 +314,7 @@ func (r *valueReader[T]) read(d *decoder, b *block) error {
 	r.block.most = b.mostRows
 	r.block.begin(b.rows, r.absent)
 	r.suspect, r.decoder, r.unknown = false, d, r.unknown[:0]
+	r.like.begin(b)
 	at := 0
 	for i := range b.parts {
 		p := &b.parts[i]
@@ -396,6 +398,9 @@ func (r *valueReader[T]) Page(p *parquet.Page) error {
 	}
 	dst := r.out.room(first, r.row)
 	if r.leaf.MaxDef == 0 {
+		if numbers, ok := r.comparable(p); ok {
+			return r.decodeRanks(dst, numbers, first)
+		}
 		return r.decode(dst, p)
 	}
 	present, err := r.decoder.Present(p, r.leaf)
@@ -416,6 +421,32 @@ func (r *valueReader[T]) decode(dst []T, p *parquet.Page) error {
 	}
 	r.check(uint64(all))
 	return inBounds(&r.bounds, dst)
+}
+
+// comparable returns the dictionary numbers of a page if ranks of the block may share values and can be compared by
+// them.
+func (r *valueReader[T]) comparable(p *parquet.Page) (parquet.Numbers, bool) {
+	// The check of unknown labels reads all rows.
+	if !r.like.enabled || r.out != &r.block || len(r.unknown) > 0 {
+		return parquet.Numbers{}, false
+	}
+	return p.Numbers(p.N)
+}
+
+// decodeRanks decodes the values of a page whose first row is the given row of the block. The rows of ranks with the
+// numbers of the rank before stay undefined; deliver takes those of the other rank.
+func (r *valueReader[T]) decodeRanks(dst []T, numbers parquet.Numbers, first int) error {
+	return r.like.each(first, first+len(dst), func(of, before rows, comparable bool) (bool, error) {
+		n := of.last - of.first
+		if comparable && numbers.Same(of.first-first, before.first-first, n) {
+			return true, nil
+		}
+		out := dst[of.first-first:][:n]
+		if err := parquet.LookUp(out, numbers, of.first-first, r.numbers); err != nil {
+			return false, err
+		}
+		return false, inBounds(&r.bounds, out)
+	})
 }
 
 // scatter decodes the values of a page to the rows where they are present.
@@ -460,22 +491,23 @@ func (r *valueReader[T]) outOfRange() bool {
 	return r.suspect
 }
 
-func (r *valueReader[T]) deliver(to dag.Values, _ int, rows rows) {
-	*to.(*dag.Column[T]) = r.values(rows)
+func (r *valueReader[T]) deliver(to dag.Values, k int, rows rows) {
+	*to.(*dag.Column[T]) = r.values(k, rows)
 }
 
 // timesReader reads a column of measured times.
 type timesReader struct{ valueReader[dag.Time] }
 
-func (r *timesReader) deliver(to dag.Values, _ int, rows rows) {
-	*to.(*dag.Times) = r.values(rows)
+func (r *timesReader) deliver(to dag.Values, k int, rows rows) {
+	*to.(*dag.Times) = r.values(k, rows)
 }
 
-// values returns the values of rows of the block, without trailing absent values.
-func (r *valueReader[T]) values(of rows) []T {
+// values returns the values of rank k of the block with the given rows, without trailing absent values.
+func (r *valueReader[T]) values(k int, of rows) []T {
 	if !r.block.used {
 		return nil
 	}
+	of = r.like.rows(k, of)
 	values := r.block.values[of.first:of.last:of.last]
 	if r.required {
 		return values
@@ -545,15 +577,15 @@ func (r *narrowReader) open(rows rows) {
 	}
 }
 
-func (r *narrowReader) values(of rows) dag.Narrow {
+func (r *narrowReader) values(k int, of rows) dag.Narrow {
 	if r.isWide {
-		return dag.NewNarrow(nil, r.wide.values(of))
+		return dag.NewNarrow(nil, r.wide.values(k, of))
 	}
-	return dag.NewNarrow(r.small.values(of), nil)
+	return dag.NewNarrow(r.small.values(k, of), nil)
 }
 
-func (r *narrowReader) deliver(to dag.Values, _ int, rows rows) {
-	*to.(*dag.Narrow) = r.values(rows)
+func (r *narrowReader) deliver(to dag.Values, k int, rows rows) {
+	*to.(*dag.Narrow) = r.values(k, rows)
 }
 
 func (r *narrowReader) outOfRange() bool {

@@ -24,6 +24,9 @@ type listReader struct {
 
 	packed packedList // the block after pack
 
+	like      likeRanks
+	delivered dag.Edges // of the last rank, shared by those like it
+
 	group   buffer[uint32] // as block, for a row group of which the block needs only a part
 	numbers []int32        // values of the dictionary
 
@@ -33,6 +36,7 @@ type listReader struct {
 	row     int             // its row with the latest entry
 	last    int             // its last row
 	count   uint32          // end of that row's list
+	entries int64           // of the row group
 }
 
 func (r *listReader) read(d *decoder, b *block) error {
@@ -42,6 +46,7 @@ func (r *listReader) read(d *decoder, b *block) error {
 		r.offsets = nil // grow takes memory
 	}
 	r.offsets, r.start, r.decoder = r.offsets[:0], 0, d
+	r.like.begin(b)
 	at := 0
 	for i := range b.parts {
 		p := &b.parts[i]
@@ -89,7 +94,7 @@ func (r *listReader) readPart(p *part, row int) error {
 // at count.
 func (r *listReader) readGroup(g *group, out *buffer[uint32], row int, count uint32) error {
 	r.out, r.first, r.row, r.last, r.count = out, row, row-1, row+g.rows-1, count
-	r.numbers = r.numbers[:0]
+	r.numbers, r.entries = r.numbers[:0], g.chunks[r.column].Values
 	if err := r.pages(r.decoder, g, r); err != nil {
 		return err
 	}
@@ -108,8 +113,20 @@ func (r *listReader) Page(p *parquet.Page) error {
 	if p.N == 0 {
 		return nil
 	}
+	lists, err := r.decoder.Lists(p, r.leaf)
+	if err != nil {
+		return err
+	}
+	if err := r.checkRows(&lists); err != nil {
+		return err
+	}
+	if r.like.enabled && r.out == &r.block && lists.HasBits() && int64(p.N) == r.entries {
+		if numbers, ok := p.Numbers(lists.Elements()); ok {
+			return r.ranks(lists, numbers)
+		}
+	}
 	before := r.count
-	if err := r.levels(p); err != nil {
+	if err := r.levels(&lists); err != nil {
 		return err
 	}
 	n, present := len(r.offsets), int(r.count-before)
@@ -123,8 +140,44 @@ func (r *listReader) Page(p *parquet.Page) error {
 		r.offsets = r.newOffsets(present, r.row+1-r.first)
 	}
 	r.offsets = slices.Grow(r.offsets, present)[:n+present]
-	_, err := parquet.Integers(r.decoder.Decoder, r.offsets[n:], p, r.leaf, r.numbers)
+	_, err = parquet.Integers(r.decoder.Decoder, r.offsets[n:], p, r.leaf, r.numbers)
 	return err
+}
+
+// ranks decodes the page with all lists of a row group rank by rank. The lists of ranks that equal those of the rank
+// before are not in offsets, and their ends are undefined.
+func (r *listReader) ranks(lists parquet.Lists, numbers parquet.Numbers) error {
+	first, last := r.row+1, r.row+1+lists.Rows
+	if last != r.last+1 {
+		return fmt.Errorf("lists of %d rows instead of %d", lists.Rows, r.last-r.row)
+	}
+	if cap(r.offsets) == 0 {
+		r.offsets = r.newOffsets(lists.Elements(), lists.Rows)
+	}
+	r.block.room(first, last)
+	r.row = r.last
+	var previous parquet.Lists // of the rank before
+	from, at := 0, 0           // its first element and that of the rank
+	return r.like.each(first, last, func(of, _ rows, comparable bool) (bool, error) {
+		own := lists.Cut(of.last - of.first)
+		elements := own.Elements()
+		same := comparable && own.Same(&previous) && numbers.Same(at, from, elements)
+		previous, from, at = own, at, at+elements
+		if same {
+			return true, nil
+		}
+		n := len(r.offsets)
+		if uint64(n)+uint64(elements) > dag.MaxDeps {
+			return false, fmt.Errorf("more than %d dependencies", int64(dag.MaxDeps))
+		}
+		r.offsets = slices.Grow(r.offsets, elements)[:n+elements]
+		if err := parquet.LookUp(r.offsets[n:], numbers, from, r.numbers); err != nil {
+			return false, err
+		}
+		var err error
+		_, r.count, err = own.Ends(r.block.values[:of.last], of.first-1, r.count)
+		return false, err
+	})
 }
 
 // growShared makes room for more elements in the shared memory, behind the ends.
@@ -152,14 +205,7 @@ func (r *listReader) newOffsets(present, rows int) []int32 {
 }
 
 // levels sets the ends of a page's lists from its levels.
-func (r *listReader) levels(p *parquet.Page) error {
-	lists, err := r.decoder.Lists(p, r.leaf)
-	if err != nil {
-		return err
-	}
-	if err := r.checkRows(&lists); err != nil {
-		return err
-	}
+func (r *listReader) levels(lists *parquet.Lists) (err error) {
 	next := r.row + 1
 	if lists.Empty {
 		r.out.absent = r.count
@@ -224,8 +270,11 @@ func (r *listReader) outOfRange() bool {
 	return false
 }
 
-func (r *listReader) deliver(to dag.Values, _ int, rows rows) {
-	*to.(*dag.Edges) = r.edges(rows)
+func (r *listReader) deliver(to dag.Values, k int, rows rows) {
+	if !r.like.same(k) {
+		r.delivered = r.edges(rows)
+	}
+	*to.(*dag.Edges) = r.delivered
 }
 
 // edges returns the lists of rows of the block. Calls must be in row order, once per row.

@@ -104,7 +104,8 @@ type block struct {
 	ranks   []rankRows // ranks with rows
 	columns *columnSet
 
-	mostRows int // the most rows of the blocks that share columns
+	mostRows int  // the most rows of the blocks that share columns
+	alike    bool // ranks with the same values in a column may share memory
 }
 
 // part is the rows of a row group that a block needs.

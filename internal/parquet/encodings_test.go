@@ -136,11 +136,126 @@ func TestBitLevels(t *testing.T) {
 		if got.Rows != want.Rows || got.Continues != want.Continues || !got.Empty && !got.bits {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
+		if got.HasBits() {
+			sameCut(t, rng, got, read)
+		}
 		gotEnds, gotAt, gotCount := read(&got)
 		wantEnds, wantAt, wantCount := read(&want)
 		if gotAt != wantAt || gotCount != wantCount || !slices.Equal(gotEnds, wantEnds) {
 			t.Fatalf("got row %d, count %d, ends %v, want %d, %d, %v", gotAt, gotCount, gotEnds, wantAt, wantCount,
 				wantEnds)
 		}
+	}
+}
+
+// sameCut cuts lists and compares the parts with the whole.
+func sameCut(t *testing.T, rng *rand.Rand, whole Lists, read func(l *Lists) ([]uint32, int, uint32)) {
+	t.Helper()
+	want, at, count := read(&whole)
+	elements := whole.Elements()
+	if uint32(elements) != count-7 {
+		t.Fatalf("%d elements, expected %d", elements, count-7)
+	}
+	before := len(want) - whole.Rows
+	got, last, end := make([]uint32, len(want)), before-1, uint32(7)
+	Fill(got, 7)
+	rest := whole
+	var parts []Lists
+	for rest.Rows > 0 {
+		rows := 1 + rng.IntN(min(rest.Rows, 9))
+		part := rest.Cut(rows)
+		if part.Rows != rows {
+			t.Fatalf("%d rows, expected %d", part.Rows, rows)
+		}
+		first := end
+		var err error
+		if last, end, err = part.Ends(got[:last+1+rows], last, end); err != nil {
+			t.Fatal(err)
+		}
+		if elements := part.Elements(); uint32(elements) != end-first {
+			t.Fatalf("%d elements in a part, expected %d", elements, end-first)
+		}
+		parts = append(parts, part)
+	}
+	if last != at || end != count || !slices.Equal(got, want) || rest.n != 0 {
+		t.Fatalf("got ends %v in parts, expected %v; %d entries remain", got, want, rest.n)
+	}
+	lengths := func(l *Lists) []uint32 {
+		ends := make([]uint32, l.Rows)
+		if _, _, err := l.Ends(ends, -1, 0); err != nil {
+			t.Fatal(err)
+		}
+		return ends
+	}
+	for i := range parts {
+		for k := range parts[:i] {
+			a, b := &parts[i], &parts[k]
+			if same := slices.Equal(lengths(a), lengths(b)); a.Same(b) != same {
+				t.Fatalf("lists %v and %v: same is %v", lengths(a), lengths(b), !same)
+			}
+		}
+	}
+}
+
+// TestNumbers compares the numbers of pages with their look-ups.
+func TestNumbers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	found := map[int]int{} // by width
+	for range 3000 {
+		n, distinct := 1+rng.IntN(80), []int{1, 1 + rng.IntN(5), 256, 257, 1 << 16}[rng.IntN(5)]
+		numbers := make([]uint16, n)
+		for i := range numbers {
+			numbers[i] = uint16(rng.IntN(min(distinct, 1+rng.IntN(distinct))))
+		}
+		p := &Page{N: n, encoding: encRLEDictionary}
+		switch {
+		case distinct == 1:
+			p.values = appendRun([]byte{0}, 0, 0, n)
+		case rng.IntN(5) == 0:
+			p.values = appendRuns(nil, numbers, distinct)
+		default:
+			p.values = appendNumbers(nil, numbers, distinct)
+		}
+		dictionary := make([]int64, max(1, distinct-rng.IntN(2)))
+		for i := range dictionary {
+			dictionary[i] = rng.Int64()
+		}
+		want := make([]int64, n)
+		wantErr := lookUp(want, p.values, dictionary)
+		all, ok := p.Numbers(n)
+		if !ok {
+			found[-1]++
+			continue
+		}
+		found[all.width]++
+		if _, ok := p.Numbers(n + 9); ok {
+			t.Fatalf("%d numbers of %d", n+9, n)
+		}
+		first := rng.IntN(n)
+		got := make([]int64, n)
+		err := LookUp(got[first:], all, first, dictionary)
+		if err == nil {
+			err = LookUp(got[:first], all, 0, dictionary)
+		}
+		if (err == nil) != (wantErr == nil) || err == nil && !slices.Equal(got, want) {
+			t.Fatalf("got %v, %v, expected %v, %v", got, err, want, wantErr)
+		}
+		count := rng.IntN(min(n-first, 3) + 1)
+		other := rng.IntN(n - count + 1)
+		if same := slices.Equal(numbers[first:first+count], numbers[other:other+count]); distinct > 1 &&
+			all.width > 0 && all.Same(first, other, count) != same {
+			t.Fatalf("%d numbers from %d and %d: same is %v", count, first, other, !same)
+		}
+	}
+	if found[-1] == 0 || found[0] == 0 || found[1] == 0 || found[2] == 0 {
+		t.Errorf("pages by width: %v, expected some of each", found)
+	}
+	for _, values := range [][]byte{{}, {8}, {33, 2, 0}, {16, 3, 1}, {4, 3, 1, 1, 1, 1}} {
+		if n, ok := (&Page{N: 8, encoding: encRLEDictionary, values: values}).Numbers(8); ok {
+			t.Errorf("page %v: got %v, expected none", values, n)
+		}
+	}
+	if _, ok := (&Page{N: 1, encoding: encPlain, values: []byte{0, 2}}).Numbers(1); ok {
+		t.Error("a page without dictionary has numbers")
 	}
 }

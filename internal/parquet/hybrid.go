@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -317,6 +318,48 @@ func lookUpPacked[T any](dst []T, packed []byte, width int, dictionary []T) erro
 		}
 		dst[i] = dictionary[number]
 	}
+	return nil
+}
+
+// Numbers are the dictionary numbers of a page with one run of them in which each has whole bytes, or all are equal.
+// They are valid while the page is.
+type Numbers struct {
+	packed []byte
+	width  int    // of a number in bytes; 0: all are value
+	value  uint32 // the number of all values
+}
+
+// Numbers returns the numbers of the n values of a page with a dictionary. It returns false if they have another form.
+func (p *Page) Numbers(n int) (Numbers, bool) {
+	if !p.HasDictionary() || len(p.values) == 0 || p.values[0] > 16 {
+		return Numbers{}, false
+	}
+	h := hybrid{src: p.values[1:], width: int(p.values[0])}
+	count, value, packed, err := h.next()
+	switch {
+	case err != nil || count < n:
+		return Numbers{}, false
+	case packed == nil:
+		return Numbers{value: value}, true
+	}
+	return Numbers{packed: packed, width: h.width / 8}, h.width == 8 || h.width == 16
+}
+
+// Same reports whether n numbers from a on are those from b on.
+func (n Numbers) Same(a, b, count int) bool {
+	return n.width == 0 ||
+		bytes.Equal(n.packed[a*n.width:(a+count)*n.width], n.packed[b*n.width:(b+count)*n.width])
+}
+
+// LookUp sets dst to the dictionary's values of the numbers from the first on.
+func LookUp[T any](dst []T, n Numbers, first int, dictionary []T) error {
+	if n.width > 0 {
+		return lookUpPacked(dst, n.packed[first*n.width:], 8*n.width, dictionary)
+	}
+	if int64(n.value) >= int64(len(dictionary)) {
+		return numberError(uint64(n.value), len(dictionary))
+	}
+	Fill(dst, dictionary[n.value])
 	return nil
 }
 

@@ -17,6 +17,7 @@ type Lists struct {
 
 	bits     bool // levels have one bit each and are in rep and def; otherwise one byte each, in the other fields
 	rep, def levelBits
+	first    int // the first entry in rep and def
 
 	repBytes, defBytes []uint8
 }
@@ -31,13 +32,13 @@ func (d *Decoder) Lists(p *Page, l Leaf) (Lists, error) {
 	var repBits, defBits bool
 	out.rep, repBits = p.rep.bits(p.N)
 	out.def, defBits = p.def.bits(p.N)
-	if level, same := p.def.constant(p.N); same && int(level) < l.slotDef && repBits && out.rep.ones(p.N) == 0 {
+	if level, same := p.def.constant(p.N); same && int(level) < l.slotDef && repBits && out.rep.ones(0, p.N) == 0 {
 		out.Rows, out.Empty = p.N, true
 		return out, nil
 	}
 	if repBits && defBits && l.MaxDef == 1 {
 		out.bits = true
-		out.Rows, out.Continues = p.N-out.rep.ones(p.N), out.rep.word(0)&1 != 0
+		out.Rows, out.Continues = p.N-out.rep.ones(0, p.N), out.rep.word(0)&1 != 0
 		return out, nil
 	}
 	return out, out.expand(d, p)
@@ -71,10 +72,46 @@ func (l *Lists) Ends(ends []uint32, at int, count uint32) (int, uint32, error) {
 	return l.byteEnds(ends, at, count)
 }
 
+// HasBits reports whether levels have one bit each. Then all other methods are fast, and lists can be cut.
+func (l *Lists) HasBits() bool { return l.bits }
+
+// Elements returns the number of elements of lists whose levels have one bit each.
+func (l *Lists) Elements() int {
+	return l.def.ones(l.first, l.n)
+}
+
+// Cut removes some rows from the front of lists whose levels have one bit each, and returns those. The lists must have
+// as many rows, and the first one must begin in the page.
+func (l *Lists) Cut(rows int) Lists {
+	entries, begun := 0, 0
+	for ; entries < l.n; entries += 64 {
+		begins := ^l.rep.word(l.first + entries)
+		if begun += bits.OnesCount64(begins); begun > rows {
+			for ; begun > rows; begun-- { // the entry after the last one is that of the highest of these bits
+				entry := bits.Len64(begins) - 1
+				begins &^= 1 << entry
+				if begun == rows+1 {
+					entries += entry
+				}
+			}
+			break
+		}
+	}
+	cut := *l
+	cut.n, cut.Rows = min(entries, l.n), rows
+	l.first, l.n, l.Rows = l.first+cut.n, l.n-cut.n, l.Rows-rows
+	return cut
+}
+
+// Same reports whether lists of the same page have the same lengths. Their levels must have one bit each.
+func (l *Lists) Same(m *Lists) bool {
+	return l.n == m.n && l.rep.same(l.first, m.first, l.n) && l.def.same(l.first, m.first, l.n)
+}
+
 // bitEnds is Ends for levels of one bit: an entry begins a list where rep is 0, and is an element where def is 1.
 func (l *Lists) bitEnds(ends []uint32, at int, count uint32) (int, uint32) {
 	for first := 0; first < l.n; first += 64 {
-		more, present := l.rep.word(first), l.def.word(first)
+		more, present := l.rep.word(l.first+first), l.def.word(l.first+first)
 		entries := min(64, l.n-first)
 		if more&present == ^uint64(0) && entries == 64 { // inside a long list
 			count += 64
@@ -149,7 +186,7 @@ func (l *Lists) byteEnds(ends []uint32, at int, count uint32) (int, uint32, erro
 // levelBits are levels of one bit: the bits of packed, least significant first, or all the same if packed is nil.
 type levelBits struct {
 	packed []byte
-	same   uint64 // value of 64 levels
+	same64 uint64 // 64 levels, if packed is nil
 }
 
 // bits returns n levels as bits, if each has one bit and all are in one run.
@@ -162,29 +199,46 @@ func (l *levels) bits(n int) (levelBits, bool) {
 	if err != nil || count < n || value > 1 {
 		return levelBits{}, false
 	}
-	return levelBits{packed: packed, same: -uint64(value)}, true
+	return levelBits{packed: packed, same64: -uint64(value)}, true
 }
 
-// word returns the levels of entries i to i+63; i is a multiple of 64.
+// word returns the levels of entries i to i+63.
 func (b levelBits) word(i int) uint64 {
 	if b.packed == nil {
-		return b.same
+		return b.same64
 	}
 	return bitsAt(b.packed, i, 64)
 }
 
-// ones returns the number of 1s among the first n levels.
-func (b levelBits) ones(n int) int {
+// ones returns the number of 1s among n levels from the first on.
+func (b levelBits) ones(first, n int) int {
 	if b.packed == nil {
-		return int(b.same&1) * n
+		return int(b.same64&1) * n
 	}
 	ones := 0
 	for i := 0; i < n; i += 64 {
-		word := b.word(i)
+		word := b.word(first + i)
 		if n-i < 64 {
 			word &= 1<<(n-i) - 1
 		}
 		ones += bits.OnesCount64(word)
 	}
 	return ones
+}
+
+// same reports whether n levels from the first on are those from another one on.
+func (b levelBits) same(first, other, n int) bool {
+	if b.packed == nil {
+		return true
+	}
+	for i := 0; i < n; i += 64 {
+		differ := b.word(first+i) ^ b.word(other+i)
+		if n-i < 64 {
+			differ &= 1<<(n-i) - 1
+		}
+		if differ != 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/tracedag/tracedag/dag"
@@ -110,6 +111,83 @@ func alike(random *rand.Rand, odd, varied bool) *dag.Trace {
 	return b.Trace()
 }
 
+// reusing is a source of small batches whose readers use their memory again. Ranks with the same kinds or lengths as
+// the rank before share these.
+type reusing struct {
+	dag.Source
+	batch int
+}
+
+func (s reusing) Header() (*dag.Header, error) {
+	h, err := s.Source.Header()
+	if err != nil {
+		return nil, err
+	}
+	own := *h
+	own.Stable, own.Batches = false, nil
+	read := s.Source.NewReader(dag.All)
+	for _, b := range h.Batches {
+		ranks, err := read.Ranks(b)
+		if err != nil {
+			return nil, err
+		}
+		for first := 0; first < len(ranks); first += s.batch {
+			last := min(first+s.batch, len(ranks))
+			part := dag.Batch{First: b.First + first, Last: b.First + last}
+			for _, r := range ranks[first:last] {
+				part.Ops += int64(r.Len())
+				part.Deps += int64(len(r.Deps.Off))
+			}
+			own.Batches = append(own.Batches, part)
+		}
+	}
+	return &own, nil
+}
+
+func (s reusing) NewReader(columns dag.Columns) dag.Reader {
+	h, err := s.Source.Header()
+	read := s.Source.NewReader(columns)
+	memory := make([]dag.Rank, s.batch)
+	return func(b dag.Batch) (out []*dag.Rank, _ error) {
+		if err != nil {
+			return nil, err
+		}
+		for i, whole := range h.Batches {
+			if b.First < whole.First || b.First >= whole.Last {
+				continue
+			}
+			ranks, err := read.Ranks(h.Batches[i])
+			if err != nil {
+				return nil, err
+			}
+			for k, r := range ranks[b.First-whole.First : b.Last-whole.First] {
+				own, before := &memory[k], dag.Rank{}
+				if k > 0 {
+					before = *out[k-1]
+				}
+				got := *r
+				got.Kind = reuse(&own.Kind, r.Kind, before.Kind)
+				got.Bytes = reuse(&own.Bytes, r.Bytes, before.Bytes)
+				got.Tag = reuse(&own.Tag, r.Tag, before.Tag)
+				got.Duration = reuse(&own.Duration, r.Duration, before.Duration)
+				got.Peer = reuse(&own.Peer, r.Peer, nil)
+				out = append(out, &got)
+			}
+		}
+		return out, nil
+	}
+}
+
+// reuse returns a column like that of a rank: in the memory of the column of the rank before if both are equal, else in
+// memory, which it uses again.
+func reuse[C ~[]T, T comparable](memory *C, column, before C) C {
+	if len(column) > 0 && slices.Equal(column, before) {
+		return before
+	}
+	*memory = append((*memory)[:0], column...)
+	return *memory
+}
+
 // TestFolded compares replays of folded programs with those of others, including incomplete ones and short receives.
 func TestFolded(t *testing.T) {
 	folded, incomplete, complete := 0, 0, 0
@@ -120,8 +198,13 @@ func TestFolded(t *testing.T) {
 			n.S = 5000 // without messages that wait for their receive, on which most of these programs end early
 		}
 		o := Options{Noise: randomNoise(random), Threads: 1}
+		batch := 1 + random.IntN(9)
 		compiled := func(fold bool) *sim.Program {
-			p, err := sim.Compile(dag.FromTrace(trace), sim.CompileOptions{Unit: dag.Nanosecond, Fold: fold})
+			source := dag.FromTrace(trace)
+			if fold {
+				source = reusing{source, batch}
+			}
+			p, err := sim.Compile(source, sim.CompileOptions{Unit: dag.Nanosecond, Fold: fold})
 			if err != nil {
 				t.Fatal(err)
 			}
