@@ -72,6 +72,8 @@ const (
 
 	// mostMoves limits the events of current that move to insert another. Copying them is faster than a push to late.
 	mostMoves = 256
+	// fewMoves is the number of events of current that may move to insert one before all others.
+	fewMoves = 8
 	// fewEvents is the size of the largest bucket that is sorted by insertion alone.
 	fewEvents = 24
 	// mostSortMoves is the average number of positions that insertion may move an event.
@@ -199,6 +201,9 @@ func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 		w.putFar(e)
 		return
 	}
+	if w.pushFirst(e) {
+		return
+	}
 	if bucket < w.now {
 		w.late.Push(e)
 		w.ready = 0
@@ -229,6 +234,23 @@ func (w *Wheel) pushElsewhere(e Event, bucket uint64) {
 		w.current[at] = e
 	}
 	w.count()
+}
+
+// pushFirst adds an event that is due before all but a few events of current, in the place of those popped. It reports
+// whether it has.
+func (w *Wheel) pushFirst(e Event) bool {
+	if w.cursor == 0 || w.cursor == len(w.current) {
+		return false
+	}
+	for k, last := w.cursor, min(len(w.current), w.cursor+fewMoves); k < last; k++ {
+		if e.before(w.current[k]) {
+			w.cursor--
+			copy(w.current[w.cursor:k], w.current[w.cursor+1:k])
+			w.current[k-1] = e
+			return true
+		}
+	}
+	return false
 }
 
 // count updates ready.
