@@ -52,7 +52,7 @@ type MessageEnds struct {
 // NewMessageEnds returns the comparison for a trace of the given number of ranks.
 func NewMessageEnds(ranks int) *MessageEnds { return &MessageEnds{ranks: ranks} }
 
-// Add adds a rank. Each rank must be added once, in any order.
+// Add adds a rank, or some of its ops. Each op must be added once, in any order.
 func (m *MessageEnds) Add(rank int, r *Rank) {
 	for i, kind := range r.Kind {
 		if kind != Send && kind != Recv {

@@ -48,3 +48,43 @@ type Run struct {
 	First int // number of the first op within its rank
 	Ops   *Rank
 }
+
+// Parted is implemented by sources that deliver long ranks in parts, to consumers that need no whole rank.
+type Parted interface {
+	// InParts reports whether a batch of the header is one rank that ReadParts reads.
+	InParts(Batch) bool
+	// ReadParts reads such a batch and calls take with its ops, part by part in order. A run is valid until take
+	// returns. The offsets of its dependencies may lead out of it. ReadParts may be called concurrently.
+	ReadParts(b Batch, take func(Run) error) error
+}
+
+// PartsOf returns the parts of a source, also of one from [WithHeader] or [WithContext]. It is nil if the source has
+// none.
+func PartsOf(s Source) Parted {
+	switch s := s.(type) {
+	case Parted:
+		return s
+	case *headed:
+		return PartsOf(s.Source)
+	case *cancellable:
+		if p := PartsOf(s.Source); p != nil {
+			return &cancellableParts{p, s}
+		}
+	}
+	return nil
+}
+
+// cancellableParts fails once a context has ended.
+type cancellableParts struct {
+	Parted
+	of *cancellable
+}
+
+func (c *cancellableParts) ReadParts(b Batch, take func(Run) error) error {
+	return c.Parted.ReadParts(b, func(r Run) error {
+		if err := c.of.err(); err != nil {
+			return err
+		}
+		return take(r)
+	})
+}

@@ -3,6 +3,7 @@
 package goal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 
 // block is an incomplete rank. All blocks share its columns.
 type block struct {
+	base        int // number of ops of the rank that were passed on; the columns begin with the next one
 	kind        []dag.Kind
 	bytes       dag.Column[int64]
 	peer        dag.Column[int32]
@@ -54,10 +56,12 @@ func reserve[S ~[]T, T any](column *S, n int, used bool) {
 var errTooMuch = fmt.Errorf("at most %d ops, %d dependencies of each kind and 4 GiB of labels in a block",
 	dag.MaxOps, uint32(dag.MaxDeps))
 
+// ops returns the number of ops of the rank.
+func (b *block) ops() int { return b.base + len(b.kind) }
+
 // label sets the label of the next op.
 func (b *block) label(label []byte) error {
-	op := len(b.kind)
-	if !b.labels.define(label, op) && !b.name.Append(op, string(label)) {
+	if !b.labels.define(label, b.ops()) && !b.name.Append(len(b.kind), string(label)) {
 		return errTooMuch
 	}
 	return nil
@@ -85,6 +89,65 @@ func (b *block) finish(reuse bool) (dag.Rank, error) {
 	b.cpu, b.nic, b.name = b.cpu[:0], b.nic[:0], dag.Text{}
 	b.labels.reset()
 	return r, nil
+}
+
+// head returns the first n ops of the columns, with the dependencies of those ops, which the reader has parsed in the
+// order of ops. It is valid until the next op is added.
+func (b *block) head(n int) (dag.Rank, error) {
+	r := dag.Rank{
+		Kind: b.kind[:n:n], Bytes: headOf(b.bytes, n), Peer: headOf(b.peer, n), Tag: headOf(b.tag, n),
+		Duration: headOf(b.duration, n),
+	}
+	r.Stream.SetRange(0, headOf(b.cpu, n))
+	r.NIC.SetRange(0, headOf(b.nic, n))
+	for i := range min(n, b.name.Len()) {
+		if name := b.name.At(i); name != "" && !r.Name.Append(i, name) {
+			return r, errTooMuch
+		}
+	}
+	r.Deps, r.StartDeps = b.deps.head(b.base, n), b.start.head(b.base, n)
+	return r, nil
+}
+
+// headOf returns the first n values of a column.
+func headOf[S ~[]T, T any](column S, n int) S {
+	n = min(n, len(column))
+	return column[:n:n]
+}
+
+// drop removes the first n ops of the columns.
+func (b *block) drop(n int) error {
+	b.base += n
+	dropFrom(&b.kind, n)
+	dropFrom(&b.bytes, n)
+	dropFrom(&b.peer, n)
+	dropFrom(&b.tag, n)
+	dropFrom(&b.duration, n)
+	dropFrom(&b.cpu, n)
+	dropFrom(&b.nic, n)
+	rest := dag.Text{}
+	for i := n; i < b.name.Len(); i++ {
+		if name := b.name.At(i); name != "" && !rest.Append(i-n, name) {
+			return errTooMuch
+		}
+	}
+	b.name = rest
+	b.deps.drop(b.base)
+	b.start.drop(b.base)
+	return nil
+}
+
+// dropFrom removes the first n values of a column.
+func dropFrom[S ~[]T, T any](column *S, n int) {
+	*column = slices.Delete(*column, 0, min(n, len(*column)))
+}
+
+// end empties the block at the end of a rank of which ops were passed on.
+func (b *block) end() {
+	b.base = 0
+	b.labels.reset()
+	b.deps.reset()
+	b.start.reset()
 }
 
 // take returns the content of a column and empties it. It copies a small column and returns a large one itself, so
@@ -116,16 +179,21 @@ type edge struct{ op, on int32 }
 // edgeList is the dependencies of a block in line order.
 type edgeList struct {
 	edges    []edge
-	unsorted bool // whether a line's op precedes that of the previous line
+	dropped  int64 // number of edges of the rank that were passed on
+	last     int32 // the op of the last line
+	unsorted bool  // whether a line's op precedes that of the previous line
+	lag      int   // the greatest distance from a line's op to the next op at that line
 
 	end []uint32 // memory of a list that finish returned for reuse
 	off []int32
 }
 
-func (l *edgeList) add(op, on int) {
-	if k := len(l.edges); k > 0 && l.edges[k-1].op > int32(op) {
+// add adds the dependency of a line after some ops.
+func (l *edgeList) add(op, on, ops int) {
+	if l.last > int32(op) {
 		l.unsorted = true
 	}
+	l.last, l.lag = int32(op), max(l.lag, ops-op)
 	l.edges = append(l.edges, edge{int32(op), int32(on)})
 }
 
@@ -156,8 +224,62 @@ func (l *edgeList) finish(n int, reuse bool) (edges, order dag.Edges) {
 		edges.Off[edges.End[e.op]] = e.op - e.on
 		edges.End[e.op]++ // filling the list moves the start to the end
 	}
-	l.edges, l.unsorted = l.edges[:0], false
+	l.reset()
 	return edges, order
+}
+
+// reset empties the list.
+func (l *edgeList) reset() {
+	l.edges, l.dropped, l.last, l.unsorted, l.lag = l.edges[:0], 0, 0, false, 0
+}
+
+// inOrder reports whether the dependencies are in the order of their ops, from the given one on.
+func (l *edgeList) inOrder(first int) bool {
+	return !l.unsorted && (len(l.edges) == 0 || int(l.edges[0].op) >= first)
+}
+
+// count returns the number of dependencies of the rank.
+func (l *edgeList) count() int64 { return l.dropped + int64(len(l.edges)) }
+
+// before returns the number of the dependencies of ops before one, which are the first ones.
+func (l *edgeList) before(op int) int {
+	n, _ := slices.BinarySearchFunc(l.edges, int32(op), func(e edge, op int32) int { return cmp.Compare(e.op, op) })
+	return n
+}
+
+// head returns the dependencies of n ops from the given one on, in a list that is in the order of ops. It is valid
+// until the next call.
+func (l *edgeList) head(first, n int) (edges dag.Edges) {
+	listed := l.edges[:l.before(first+n)]
+	if len(listed) == 0 {
+		return edges
+	}
+	l.off = slices.Grow(l.off[:0], len(listed))[:len(listed)]
+	l.end = slices.Grow(l.end[:0], n)[:int(listed[len(listed)-1].op)-first+1]
+	clear(l.end)
+	for k, e := range listed {
+		l.off[k] = e.op - e.on
+		l.end[int(e.op)-first]++
+	}
+	total := uint32(0)
+	for i, count := range l.end {
+		total += count
+		l.end[i] = total
+	}
+	return dag.Edges{End: l.end, Off: l.off}
+}
+
+// drop removes the dependencies of the ops before one.
+func (l *edgeList) drop(op int) {
+	n := l.before(op)
+	l.dropped += int64(n)
+	l.edges = slices.Delete(l.edges, 0, n)
+}
+
+// dropAll removes all dependencies.
+func (l *edgeList) dropAll() {
+	l.dropped += int64(len(l.edges))
+	l.edges = l.edges[:0]
 }
 
 // order returns, in line order, the dependents of every op whose dependents are not ascending.

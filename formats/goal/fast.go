@@ -66,12 +66,12 @@ func (r *textReader) usualLines(b []byte, p int) int {
 			if op == 0 || on == 0 {
 				break
 			}
-			to.add(int(op)-1, int(on)-1)
+			to.add(int(op)-1, int(on)-1, blk.ops())
 			lines++
 			p = end + 1
 			continue
 		}
-		op := len(blk.kind)
+		i, op := len(blk.kind), blk.ops()
 		if number < uint64(len(labels.numbers)) || number > 1024+2*uint64(op) || op == dag.MaxOps {
 			break
 		}
@@ -117,20 +117,20 @@ func (r *textReader) usualLines(b []byte, p int) int {
 			labels.numbers = append(labels.numbers, 0)
 		}
 		labels.numbers = append(labels.numbers, int32(op)+1)
-		if (!canonical || number != uint64(op)+1) && !blk.name.Append(op, string(label)) {
+		if (!canonical || number != uint64(op)+1) && !blk.name.Append(i, string(label)) {
 			break
 		}
 		blk.kind = append(blk.kind, kind)
 		if kind == dag.Calc {
-			blk.duration.Set(op, dag.Time(value)*dag.Nanosecond)
+			blk.duration.Set(i, dag.Time(value)*dag.Nanosecond)
 		} else {
-			blk.bytes.Set(op, int64(value))
-			blk.peer.Set(op, int32(peer))
-			blk.tag.Set(op, int64(tag))
+			blk.bytes.Set(i, int64(value))
+			blk.peer.Set(i, int32(peer))
+			blk.tag.Set(i, int64(tag))
 		}
 		if cpu|nic != 0 {
-			blk.cpu.Set(op, int32(cpu))
-			blk.nic.Set(op, int32(nic))
+			blk.cpu.Set(i, int32(cpu))
+			blk.nic.Set(i, int32(nic))
 		}
 		lines++
 		p = q + 1

@@ -70,7 +70,8 @@ type textReader struct {
 
 	// take takes the next rank, which is valid until it returns if reuse is set, and the stream of its marked clock.
 	take  func(r *dag.Rank, marked int32) error
-	reuse bool // the ranks share the columns of the block
+	reuse bool     // the ranks share the columns of the block
+	parts *parting // passes long blocks on in parts; nil: none
 }
 
 // read parses a whole file.
@@ -173,7 +174,10 @@ const statement = `"num_ranks", "rank", "calc", "send", "recv", a label, "}" or 
 
 // parse parses whole lines.
 func (r *textReader) parse(b []byte) error {
-	var err error
+	err := r.passOn()
+	if err != nil {
+		return err
+	}
 	lineStart := true
 	for p := 0; p < len(b); {
 		if r.comment != 0 {
@@ -214,7 +218,9 @@ func (r *textReader) parse(b []byte) error {
 		case c == '/' && b[p+1] == '/':
 			end := p + bytes.IndexByte(b[p:], '\n')
 			if r.open && r.clock < 0 && string(bytes.TrimRight(b[p:end], " \t\r")) == clockComment {
-				r.clock = len(r.block.kind)
+				if r.clock = r.block.ops(); r.block.base > 0 && !r.parts.clocked {
+					return errClocked
+				}
 			}
 			p = end + 1
 			r.line++
@@ -311,7 +317,7 @@ func (r *textReader) dependency(b []byte, p int, label []byte, to *edgeList) (in
 	if on < 0 {
 		return p, r.undefined(b[p:end])
 	}
-	to.add(op, on)
+	to.add(op, on, r.block.ops())
 	r.line++
 	return next, nil
 }
@@ -409,7 +415,7 @@ func (r *textReader) partner(b []byte, p int, kind dag.Kind) (uint64, int, error
 func (r *textReader) add(kind dag.Kind, label []byte) (int, error) {
 	blk := &r.block
 	i := len(blk.kind)
-	if i == dag.MaxOps {
+	if blk.ops() == dag.MaxOps {
 		return i, r.tooMuch(errTooMuch)
 	}
 	if label != nil {
@@ -484,6 +490,9 @@ func (r *textReader) closeBlock() error {
 
 // finishBlock passes the current block on as a rank.
 func (r *textReader) finishBlock() error {
+	if r.inParts() {
+		return r.finishParts()
+	}
 	rank, err := r.block.finish(r.reuse)
 	if err != nil {
 		return r.tooMuch(err)
@@ -492,13 +501,18 @@ func (r *textReader) finishBlock() error {
 	if r.clock >= 0 && r.clock < rank.Len() {
 		marked = rank.Stream.At(r.clock)
 	}
-	r.clock = -1
 	if err := r.take(&rank, marked); err != nil {
 		return err
 	}
+	r.endBlock()
+	return nil
+}
+
+// endBlock prepares for the next block.
+func (r *textReader) endBlock() {
+	r.clock = -1
 	r.rank++
 	r.done = int64(r.rank) == r.numRanks
-	return nil
 }
 
 // field is a number of the syntax: its name, its largest value, and its width in bits in the reference.

@@ -40,12 +40,16 @@ func streamText(in *format.Input, o format.ReadOptions) (format.Stream, error) {
 
 // newTextSource returns the source of a text whose batches have the given number of bytes or more.
 func newTextSource(in *format.Input, o format.ReadOptions, own *Options, batch int64) *textSource {
-	t := &textSource{in: in, o: o, own: own, batch: batch}
+	t := &textSource{in: in, o: o, own: own, batch: batch, long: longBatch, part: partOps}
 	t.header = sync.OnceValues(func() (*dag.Header, error) {
 		if t.known != nil {
 			return t.known, nil
 		}
-		return t.scan(nil)
+		h, err := t.scan(nil, true)
+		if errors.Is(err, errClocked) {
+			h, err = t.scan(nil, false)
+		}
+		return h, err
 	})
 	return t
 }
@@ -57,6 +61,8 @@ type textSource struct {
 	own *Options
 
 	batch  int64                       // least number of bytes of a batch but the last
+	long   int                         // number of ops from which blocks may be read in parts
+	part   int                         // number of ops of a part
 	header func() (*dag.Header, error) // created once
 	known  *dag.Header                 // set by Once
 	places []place                     // of the batches
@@ -68,6 +74,7 @@ type textSource struct {
 type place struct {
 	from, to int64
 	line     int64 // of from
+	lag      int   // of one rank that can be read in parts; else 0
 }
 
 // Header returns the header. The first call reads the text, and reports its errors and warnings.
@@ -78,7 +85,7 @@ func (t *textSource) Close() error { return nil }
 
 // Once reads the text.
 func (t *textSource) Once(take func(ranks, first int, next []*dag.Rank) error) (err error) {
-	t.known, err = t.scan(take)
+	t.known, err = t.scan(take, false)
 	return err
 }
 
@@ -90,8 +97,9 @@ const (
 )
 
 // scan reads the text for the header. It passes the ranks to take, unless that is nil, while it reads on: copies of
-// them, or long ranks themselves.
-func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (*dag.Header, error) {
+// them, or long ranks themselves. With parts, which take does not allow, it keeps no long rank in memory, and finds
+// those that can be read in parts.
+func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error, parts bool) (*dag.Header, error) {
 	h := &dag.Header{Unreleased: true}
 	t.places, t.ends = nil, nil
 	next, ops := []*dag.Rank(nil), 0
@@ -110,19 +118,16 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 			t.o.Warn(message, args...)
 		}
 	}
+	behind := int64(1) // the line behind the latest block
 	closeBatch := func(last int) {
 		from.to, batch.Last = min(r.at, t.in.Size), last // lines may end in a line feed that the file lacks
 		h.Batches, t.places = append(h.Batches, batch), append(t.places, from)
 		h.Ops += batch.Ops
-		batch, from = dag.Batch{First: batch.Last}, place{from: r.at, line: r.line}
+		batch, from = dag.Batch{First: batch.Last}, place{from: r.at, line: behind}
 	}
-	r.take = func(block *dag.Rank, marked int32) error {
+	add := func(rank *dag.Rank) {
 		if t.ends == nil { // the number of ranks is known at the end of the first block
 			t.ends = dag.NewMessageEnds(int(r.numRanks))
-		}
-		rank, err := t.own.restored(r.rank, block, marked)
-		if err != nil {
-			rank, invalid = block, cmp.Or(invalid, err)
 		}
 		t.ends.Add(r.rank, rank)
 		for _, kind := range rank.Kind {
@@ -130,6 +135,33 @@ func (t *textSource) scan(take func(ranks, first int, next []*dag.Rank) error) (
 		}
 		h.Unreleased = h.Unreleased && rank.Release.Present() == 0
 		batch.Ops += int64(rank.Len())
+	}
+	if parts && t.own.Clock != ClockStream {
+		r.parts = &parting{ops: t.long, whole: true, clocked: t.own.Clock == ClockNone}
+		r.parts.take = func(part dag.Run) error {
+			if part.First == 0 && batch.First < r.rank { // a rank in parts is a batch of its own
+				closeBatch(r.rank)
+			}
+			add(part.Ops)
+			return nil
+		}
+		r.parts.end = func(lag int) error {
+			behind = r.line
+			batch.Deps, batch.StartDeps = r.block.deps.count(), r.block.start.count()
+			if lag <= longestLag {
+				from.lag = max(lag, 1)
+			}
+			closeBatch(r.rank + 1)
+			return nil
+		}
+	}
+	r.take = func(block *dag.Rank, marked int32) error {
+		behind = r.line
+		rank, err := t.own.restored(r.rank, block, marked)
+		if err != nil {
+			rank, invalid = block, cmp.Or(invalid, err)
+		}
+		add(rank)
 		batch.Deps += int64(len(rank.Deps.Off))
 		batch.StartDeps += int64(len(rank.StartDeps.Off))
 		if r.at-from.from >= t.batch {
@@ -182,6 +214,16 @@ func (t *textSource) Disagreement() (string, error) {
 		if err := par.Interrupted(t.o.Context); err != nil {
 			return "", fmt.Errorf("reading the trace: %w", err)
 		}
+		if t.InParts(b) {
+			err := t.ReadParts(b, func(part dag.Run) error {
+				t.ends.Add(b.First, part.Ops)
+				return nil
+			})
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
 		ranks, err := read.Ranks(b)
 		if err != nil {
 			return "", err
@@ -229,12 +271,9 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 		return nil, fmt.Errorf("expected a batch of the header, found ranks %d to %d", b.First, b.Last-1)
 	}
 	p := t.places[k]
-	o := t.o
-	o.Warn = func(string, ...any) {} // the first pass has warned
 	block, take := r.text.block, r.text.take
-	r.text = *newTextReader(t.in.Name, o)
+	r.text = *t.newReaderAt(p, b.First, h.Ranks)
 	r.text.block, r.text.take = block, take
-	r.text.line, r.text.rank, r.text.numRanks = p.line, b.First, int64(h.Ranks)
 	r.text.reuse = b.Last == b.First+1 // of several ranks, each has columns of its own
 	if r.text.reuse && b.Ops >= longBatch {
 		r.text.block.reserve(&b, r.used)
@@ -248,8 +287,7 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 		ops += int64(rank.Len())
 	}
 	if len(r.ranks) != b.Last-b.First || ops != b.Ops {
-		return nil, format.FileErrorf(t.in.Name, "expected %d ops in the blocks of ranks %d to %d, as when the file "+
-			"was read first, found %d; the file changed during the conversion", b.Ops, b.First, b.Last-1, ops)
+		return nil, t.changed(b, ops)
 	}
 	ranks := r.ranks
 	if ops >= longBatch { // the caller may need the memory before it reads on
@@ -257,6 +295,21 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 		r.text, r.content, r.ranks = textReader{take: r.text.take}, nil, nil
 	}
 	return ranks, nil
+}
+
+// newReaderAt returns a reader of the blocks at a place, of which rank is the first.
+func (t *textSource) newReaderAt(p place, rank, ranks int) *textReader {
+	o := t.o
+	o.Warn = func(string, ...any) {} // the first pass has warned
+	r := newTextReader(t.in.Name, o)
+	r.line, r.rank, r.numRanks = p.line, rank, int64(ranks)
+	return r
+}
+
+// changed returns the error about a batch with another number of ops or other dependencies than in the first pass.
+func (t *textSource) changed(b dag.Batch, ops int64) error {
+	return format.FileErrorf(t.in.Name, "expected %d ops in the blocks of ranks %d to %d, and their dependencies, as "+
+		"when the file was read first, found %d; the file changed during the conversion", b.Ops, b.First, b.Last-1, ops)
 }
 
 // parse parses the blocks at a place, of ranks up to last-1.

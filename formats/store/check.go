@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tracedag/tracedag/dag"
@@ -18,24 +19,54 @@ func checkRanks(ranks []*dag.Rank, first, comms int, m *dag.Meta) error {
 }
 
 func checkRank(r *dag.Rank, comms int, m *dag.Meta) error {
+	if err := checkValues(r, 0, comms, m); err != nil {
+		return err
+	}
+	return r.CheckReferences()
+}
+
+// checkValues is checkRank without references, for ops from the given one on.
+func checkValues(r *dag.Rank, first, comms int, m *dag.Meta) error {
 	for i, k := range r.Kind {
 		if k >= dag.NumKinds {
-			return fmt.Errorf("op %d: unknown kind %d", i, uint8(k))
+			return fmt.Errorf("op %d: unknown kind %d", first+i, uint8(k))
 		}
 	}
 	for i, s := range r.Subkind {
 		if s >= dag.NumSubkinds {
-			return fmt.Errorf("op %d: unknown subkind %d", i, uint8(s))
+			return fmt.Errorf("op %d: unknown subkind %d", first+i, uint8(s))
 		}
 	}
 	for id := range dag.Fields {
 		if limit := dag.Fields[id].Limit(comms, m); limit > 0 {
-			if err := checkRange(values(r, fieldColumn+id), 0, columns[fieldColumn+id].name, limit); err != nil {
+			err := checkRange(values(r, fieldColumn+id), first, columns[fieldColumn+id].name, limit)
+			if err != nil {
 				return err
 			}
 		}
 	}
-	return r.CheckReferences()
+	return nil
+}
+
+// checkPartReferences checks the references of a part of a rank with the given number of ops.
+func checkPartReferences(run dag.Run, ops int) error {
+	if len(run.Ops.Order.End)+len(run.Ops.StartOrder.End) > 0 {
+		return errors.New("order of dependents: expected none in a rank that is read in parts")
+	}
+	for _, list := range []struct {
+		name  string
+		edges *dag.Edges
+	}{{"deps", &run.Ops.Deps}, {"start_deps", &run.Ops.StartDeps}} {
+		for i := range run.Ops.Len() {
+			op := run.First + i
+			for _, off := range list.edges.Of(i) {
+				if on := op - int(off); uint(on) >= uint(ops) {
+					return fmt.Errorf("%s: op %d depends on op %d, expected 0..%d", list.name, op, on, ops-1)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // checkRange returns an error if a value of a column is negative or not below the limit. first is the number of the

@@ -17,6 +17,14 @@ type packedRank struct {
 	*dag.Rank // without the packed columns
 	packed    []packedColumn
 	lists     []packedList
+	part      span // zero: it is a whole rank
+}
+
+// span is the position of ops in a rank that is read in parts.
+type span struct {
+	first int   // number of its first op
+	of    int   // number of ops of the rank
+	edges int64 // dependencies of the rank
 }
 
 // packedList is a column of lists: their lengths, and their values in sequence.
@@ -85,7 +93,7 @@ func pack(r *dag.Rank) packedRank {
 			*c = dag.Edges{}
 		}
 	}
-	return packedRank{rest.Clone(), slices.Clip(packed), slices.Clip(lists)}
+	return packedRank{Rank: rest.Clone(), packed: slices.Clip(packed), lists: slices.Clip(lists)}
 }
 
 // packColumn appends a column, packed, unless it is empty.
@@ -256,6 +264,14 @@ func (r *packedRank) list(column int) *packedList {
 		}
 	}
 	return nil
+}
+
+// size returns the numbers of ops and dependencies of the rank, also of one of which r is a part.
+func (r *packedRank) size() (ops, edges int64) {
+	if r.part.of > 0 {
+		return int64(r.part.of), r.part.edges
+	}
+	return int64(r.Len()), r.edges()
 }
 
 // edges returns the number of dependencies.

@@ -3,6 +3,7 @@ package store
 // Reading of a trace during writing.
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -48,15 +49,21 @@ func readAhead(s dag.Source, h *dag.Header, frugal bool) iter.Seq2[packedRank, e
 			largest = max(largest, b.Ops)
 		}
 		readers := int(min(max(ahead/largest, 1), int64(runtime.GOMAXPROCS(0))))
+		deliveries := par.Ordered(slices.Values(h.Batches), readers, readers-1, reader)
+		if p := dag.PartsOf(s); frugal && p != nil && slices.ContainsFunc(h.Batches, p.InParts) {
+			deliveries = partsAhead(h, p, reader())
+		}
 		ranks, ops := 0, int64(0)
-		for d := range par.Ordered(slices.Values(h.Batches), readers, readers-1, reader) {
+		for d := range deliveries {
 			if d.err != nil {
 				yield(packedRank{}, d.err)
 				return
 			}
 			for i, r := range d.ranks {
 				d.ranks[i] = packedRank{} // free its memory after writing
-				ranks++
+				if r.part.first == 0 {
+					ranks++
+				}
 				ops += int64(r.Len())
 				if !yield(r, nil) {
 					return
@@ -68,6 +75,61 @@ func readAhead(s dag.Source, h *dag.Header, frugal bool) iter.Seq2[packedRank, e
 				h.Ranks, ops, ranks))
 		}
 	}
+}
+
+// partsAhead yields the ranks of a source that delivers long ones in parts, and reads a few parts ahead. read reads the
+// others.
+func partsAhead(h *dag.Header, p dag.Parted, read func(dag.Batch) delivery) iter.Seq[delivery] {
+	const ahead = 8 // a part is a few hundred kilobytes
+	errStop := errors.New("no further parts")
+	deliveries := func(yield func(delivery) bool) {
+		for _, b := range h.Batches {
+			if !p.InParts(b) {
+				if !yield(read(b)) {
+					return
+				}
+				continue
+			}
+			err := p.ReadParts(b, func(run dag.Run) error {
+				if run.Ops.Len() == 0 {
+					return nil
+				}
+				part, err := newPart(run, b, h)
+				if err == nil && !yield(delivery{ranks: []packedRank{part}}) {
+					return errStop
+				}
+				return err
+			})
+			if err == errStop || err != nil && !yield(delivery{err: err}) {
+				return
+			}
+		}
+	}
+	return par.Ordered(deliveries, 1, ahead, func() func(delivery) delivery {
+		var scratch []byte
+		return func(d delivery) delivery {
+			for i := range d.ranks {
+				if d.ranks[i].part.of > 0 {
+					scratch = d.ranks[i].compress(scratch)
+				}
+			}
+			return d
+		}
+	})
+}
+
+// newPart returns a part of the only rank of a batch in memory of its own.
+func newPart(run dag.Run, b dag.Batch, h *dag.Header) (packedRank, error) {
+	err := checkValues(run.Ops, run.First, len(h.Comms), &h.Meta)
+	if err == nil {
+		err = checkPartReferences(run, int(b.Ops))
+	}
+	if err != nil {
+		return packedRank{}, fmt.Errorf("rank %d: %w", run.Rank, err)
+	}
+	packed := pack(run.Ops)
+	packed.part = span{first: run.First, of: int(b.Ops), edges: b.Deps + b.StartDeps}
+	return packed, nil
 }
 
 // readBatch reads a batch into memory of its own, unless the columns stay valid anyway. If frugal is set, it compresses

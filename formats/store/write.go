@@ -102,29 +102,41 @@ func divide(ops int64, ranks int, all iter.Seq2[packedRank, error]) iter.Seq2[[]
 			return len(full) == 0 || yield(full, nil)
 		}
 		number := int32(-1)
+		piece := int64(0) // number of rows of the pieces of the current rank
+		taken := int64(0) // number of rows of the current piece that are in the group
 		for r, err := range all {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			number++
-			n, edges := int64(r.Len()), r.edges()
-			if (n > room || edges > edgeRoom) && !flush() {
-				return
-			}
-			for first := int64(0); first < n; {
-				last := n
-				if pieces := max((n+rows-1)/rows, (edges+maxGroupEdges-1)/maxGroupEdges); pieces > 1 {
-					last = min(first+(n+pieces-1)/pieces, n)
+			n, edges := r.size()
+			before := int64(r.part.first) // ops of the rank before r
+			if before == 0 {
+				number++
+				if (n > room || edges > edgeRoom) && !flush() {
+					return
 				}
-				group = append(group, segment{number: number, rank: r, first: int(first), last: int(last)})
+				pieces := max((n+rows-1)/rows, (edges+maxGroupEdges-1)/maxGroupEdges, 1)
+				piece = (n + pieces - 1) / pieces
+			}
+			for first, end := before, before+int64(r.Len()); first < end; {
+				last := min(first+piece-first%piece, end)
+				group = append(group, segment{number: number, rank: r, first: int(first - before),
+					last: int(last - before)})
+				taken += last - first
+				first = last
+				if last%piece > 0 && last < n {
+					continue
+				}
 				if last < n && !flush() {
 					return
 				}
-				room -= last - first
-				first = last
+				room -= taken
+				taken = 0
 			}
-			edgeRoom -= edges
+			if before+int64(r.Len()) == n {
+				edgeRoom -= edges
+			}
 		}
 		flush()
 	}
