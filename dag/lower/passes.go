@@ -155,6 +155,9 @@ func Parse(rules []string) (*Passes, error) {
 	var err error
 	if p.Choice, err = collective.ParseChoice(strings.Join(choices, ";")); err != nil {
 		name, _, _ := strings.Cut(choices[0], ":")
+		if strings.Contains(name, "=") {
+			return nil, err // of an algorithm, not of the name of a pass
+		}
 		return nil, fmt.Errorf("%w%s", err, param.Suggest(name, append(passes.Names(), collective.Tables()...)))
 	}
 	return p, nil

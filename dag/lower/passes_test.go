@@ -26,6 +26,7 @@ func TestParse(t *testing.T) {
 	}
 	for rule, want := range map[string]string{
 		"nosuch":                            "nosuch",
+		"collectives=rng":                   `no collective has an algorithm "rng"; did you mean "ring"?`,
 		"ncll":                              `found "ncll"; did you mean "nccl"?`,
 		"ncll:channels=8":                   `did you mean "nccl"?`,
 		"mpihc":                             `did you mean "mpich"?`,

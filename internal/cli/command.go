@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,6 +94,18 @@ func flagError(cmd *cobra.Command, err error) error {
 	cmd.InheritedFlags().VisitAll(add)
 	name := unknown.GetSpecifiedName()
 	return fmt.Errorf("unknown flag: --%s%s", name, flagSuggestion(name, names))
+}
+
+// together matches the error of flags that cobra's groups exclude.
+var together = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(.*)\] were all set$`)
+
+// exclusive rewords the error about flags that exclude each other. It returns other messages as they are.
+func exclusive(message string) string {
+	m := together.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	return "--" + strings.Join(strings.Fields(m[1]), " and --") + " exclude each other"
 }
 
 func flagSuggestion(name string, names []string) string {

@@ -119,7 +119,7 @@ func (p *Program) Run(newCommand func(*Program) *cobra.Command) int {
 		case p.output.err != nil:
 			return p.output.err
 		case err != nil && !p.ran:
-			return &usageError{message: err.Error()}
+			return &usageError{message: exclusive(err.Error())}
 		case err == nil:
 			return p.helpErr
 		}

@@ -94,8 +94,8 @@ func Read(name string, data []byte) (*Table, error) {
 	sum := sha256.Sum256(data)
 	p := &parser{table: &Table{Name: name, SHA256: hex.EncodeToString(sum[:])}}
 	if at := bytes.IndexByte(data, 0); at >= 0 {
-		return nil, fmt.Errorf("%s: expected a text of ASCII or UTF-8, found a zero byte at offset %d; name traces with "+
-			"--fit-trace, and convert UTF-16 to UTF-8", name, at)
+		return nil, fmt.Errorf("%s: expected a text of ASCII or UTF-8, found a zero byte at offset %d; name traces "+
+			"with --fit-trace, and convert UTF-16 to UTF-8", name, at)
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff") // the mark that spreadsheets put before UTF-8
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

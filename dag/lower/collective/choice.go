@@ -343,7 +343,11 @@ func (c *Choice) add(kinds []dag.Subkind, algorithm string, r rule) error {
 	case found:
 		return nil
 	case len(kinds) > 1:
-		return fmt.Errorf("no collective has an algorithm %q", algorithm)
+		var names []string
+		for _, k := range kinds {
+			names = append(names, AlgorithmNames(k)...)
+		}
+		return fmt.Errorf("no collective has an algorithm %q%s", algorithm, param.Suggest(algorithm, names))
 	}
 	return problem
 }

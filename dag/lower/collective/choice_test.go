@@ -277,7 +277,7 @@ func TestParseChoiceErrors(t *testing.T) {
 		{"allreduce=rung", `no algorithm "rung" for allreduce, expected recdoubling or ring or ringremainder or `},
 		{"allreduce=rabenseifer", `or hierarchical; did you mean "rabenseifner"?`},
 		{"allreduce=", `no algorithm "" for allreduce`},
-		{"collectives=rung", `no collective has an algorithm "rung"`},
+		{"collectives=rung", `no collective has an algorithm "rung"; did you mean "ring"?`},
 		{"allreduce=ring;allreduce=ring", "allreduce is listed twice"},
 		{"collectives=ring;collectives=binomial", "collectives is listed twice"},
 		{"allreduce=ring:1MiB", `expected a bound such as >1MiB, found "1MiB"`},

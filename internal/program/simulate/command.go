@@ -102,7 +102,10 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 			if o.compared || o.fitting.wanted {
 				return nil // diff and fit check them
 			}
-			return cobra.MaximumNArgs(1)(cmd, args)
+			if len(args) > 1 {
+				return cli.Usagef("expected one trace, found %d; traceconv --job merges several", len(args))
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()
@@ -121,7 +124,7 @@ func buildCommand(p *cli.Program, kinds []sim.Kind) (*cobra.Command, *options) {
 	flags.Int64("seed", 1, "seed of all random choices")
 	flags.IntVar(&o.Threads, "threads", runtime.GOMAXPROCS(0), "worker threads, same results")
 	flags.Lookup("threads").DefValue = "all cores"
-	flags.StringVar(&o.sweep, "sweep", "", "run a `grid` of parameters (\"--help sweep\")")
+	flags.Var((*gridFlag)(&o.sweep), "sweep", "run a `grid` of parameters (\"--help sweep\")")
 	flags.IntVar(&o.replicas, "replicas", 0, "run each point with `N` seeds; print means and 95 % intervals")
 	manual.InTopic(cmd, "replicas", "sweep")
 	flags.BoolVar(&o.Compare, "compare", false, "compare finish times of ranks with recorded ones")

@@ -225,6 +225,8 @@ func TestUsageErrors(t *testing.T) {
 		{"--model nosuch", "unknown model"},
 		{"--params nosuch", "a parameter file needs a path, such as ./nosuch"},
 		{"--L fast", "expected a number"},
+		{"--sweep L=1 --sweep o=1 --sweep L=2", "--sweep: parameter L occurs twice, expected once"},
+		{"a.goal", "expected one trace, found 2; traceconv --job merges several"},
 		{"--collective allreduce=nosuch", "--collective"},
 		{"--timeline x.png", "ends with .json or .json.gz or .pftrace or .viz"},
 		{"--timeline x.viz --timeline-ranks 1", "--timeline-ranks: .viz timelines of the loggops backend contain all ranks"},

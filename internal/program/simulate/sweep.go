@@ -15,6 +15,23 @@ import (
 	"github.com/tracedag/tracedag/sim"
 )
 
+// gridFlag is the value of --sweep. Given several times, it has the axes of all.
+type gridFlag string
+
+func (g *gridFlag) String() string { return string(*g) }
+
+// Type implements pflag.Value.
+func (g *gridFlag) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (g *gridFlag) Set(text string) error {
+	if *g != "" {
+		text = string(*g) + ";" + text
+	}
+	*g = gridFlag(text)
+	return nil
+}
+
 // sweep runs the points of --sweep and prints a line per point.
 func sweep(p *cli.Program, o *options, kind *sim.Kind, reg *registries, args []string) error {
 	if err := o.checkSweep(p, kind); err != nil {

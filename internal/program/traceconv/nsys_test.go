@@ -230,7 +230,7 @@ func TestNCCLFlags(t *testing.T) {
 		"--lower nccl --lower nccl":                         "named twice",
 		"--lower collectives --report r.json":               "--lowered needs either --lower nccl or --lower of storage",
 		"--lower nccl --lower directdrive --report r":       "--lowered needs either --lower nccl or --lower of storage",
-		"--lower nccl --regroup bad.yaml --gpus-per-node 2": "none of the others can be",
+		"--lower nccl --regroup bad.yaml --gpus-per-node 2": "--gpus-per-node and --regroup exclude each other",
 	} {
 		got := clitest.Run(New, append(strings.Fields(args), job, "-o", "out.parquet")...)
 		if got.Status == 0 || !strings.Contains(got.Stderr, want) {

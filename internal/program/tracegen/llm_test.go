@@ -64,7 +64,7 @@ func TestLLMUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"--preset bert":                         `--preset: no model "bert", expected one of llama-7b, `,
 		"--global-batch 12":                     "global batch is 12, expected a multiple of micro-batch x dp, 8",
-		"--global-batch 8 --micro-batches 2":    "none of the others can be",
+		"--global-batch 8 --micro-batches 2":    "--global-batch and --micro-batches exclude each other",
 		"--schedule 2f2b":                       "expected one of 1f1b, gpipe, interleaved",
 		"--recompute all":                       "expected one of none, selective, full",
 		"--order tp,pp":                         "expected tp, dp and pp in some order",

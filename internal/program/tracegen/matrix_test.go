@@ -170,7 +170,7 @@ func TestMatrixUsage(t *testing.T) {
 		"--interarrival-dist x":                "--interarrival-dist: expected one of",
 		"--matrix pairs:count=0":               "--matrix: count=0: expected a number of pairs",
 		"--matrix nodes:count=99":              "--matrix is nodes, expected a matrix that can be made",
-		"--matrix uniform --node-matrix M.csv": "none of the others can be",
+		"--matrix uniform --node-matrix M.csv": "--matrix and --node-matrix exclude each other",
 		"--node-matrix M.csv --nodes 3":        "--ranks is 3, expected 2, as M.csv has",
 		"--sizes S.csv --interarrivals T.csv":  "--interarrivals is 3 values, expected one for each of the 2 sizes",
 		"--report -":                           "--report: the trace already uses standard output",
