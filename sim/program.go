@@ -233,11 +233,7 @@ func (p *Program) Roots(rank int) []uint32 {
 // ReleaseTimes returns a new array with the release time of each op in picoseconds. In windows, it has an element for
 // each element of Ops, which is set when the op comes into memory.
 func (p *Program) ReleaseTimes() []uint64 {
-	n := len(p.Ops)
-	if p.folded != nil {
-		n = p.NumOps()
-	}
-	times := cpu.InHugePages(make([]uint64, n))
+	times := cpu.InHugePages(make([]uint64, len(p.Ops)))
 	if p.windows != nil {
 		p.windows.release = times
 		return times

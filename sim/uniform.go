@@ -2,7 +2,8 @@ package sim
 
 import (
 	"math"
-	"unsafe"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tracedag/tracedag/internal/cpu"
 	"github.com/tracedag/tracedag/sim/event"
@@ -20,12 +21,20 @@ type Uniform struct {
 // uniformRun replays a folded program over a uniform network, with the results of an Actor that calls a Network of
 // these times. It applies to ranks of one stream that send eager messages only; see newUniformRun. All that an event
 // needs is in the state of its rank, so this takes about half the time.
+//
+// The time of an op's latest dependency matters between the ends of its first and last one only, and that of a message
+// from its arrival to its receive, so a rank has few at a time. They are in the state of the rank, and those for which
+// that has no room in more.
 type uniformRun struct {
 	Uniform
 	p     *Program
 	f     *Folded
-	ready []uint64 // by op: latest time of its dependencies so far; of a waiting message: when its last byte is here
 	ranks []uniformRank
+
+	// By op: the latest time of its dependencies so far; of a message that waits for its receive, when its last byte
+	// arrives; or 0. It has the times that are not in uniformRank only; nil if there were none.
+	more   atomic.Pointer[[]uint64]
+	making sync.Mutex
 }
 
 // uniformRank is the state of a rank in a uniformRun.
@@ -41,10 +50,23 @@ type uniformRank struct {
 	finish   uint64        // the latest end of an op so far
 	arrivals event.Queue   // messages whose first byte arrives: the number of the send, and in the payload its rank
 	peers    []uint32      // see foldedRank
-	late     *event.Queue  // own events that belong far before the end of own; nil if there were none
+	late     *event.Queue  // own events that belong far before the last one of own; nil if there were none
 	matcher  Matcher
 
+	lastPost uint32 // the receive that was posted last
+	waiting  uint32 // number of elements of recent ever used
+	postedAt uint64 // when lastPost was posted
+
+	partial [4]opTime // by op modulo 4: an op that waits for more dependencies, and the time of the latest so far
+	recent  [4]opTime // the last messages that arrived without a receive, and when their last bytes arrive
+
 	own0, arrivals0 [4]event.Event
+}
+
+// opTime is a time of an op.
+type opTime struct {
+	op   uint32 // plus 1; 0: none
+	time uint64
 }
 
 // newUniformRun returns nil if the program needs an Actor: it is not folded, a message waits for its receive, a rank
@@ -60,7 +82,7 @@ func newUniformRun(p *Program, h *Host) *uniformRun {
 	if sum >= math.MaxInt64/2 {
 		return nil
 	}
-	r := &uniformRun{Uniform: *u, p: p, f: p.folded, ready: p.ReleaseTimes(), ranks: make([]uniformRank, p.Ranks())}
+	r := &uniformRun{Uniform: *u, p: p, f: p.folded, ranks: make([]uniformRank, p.Ranks())}
 	for rank := range r.ranks {
 		s := &r.ranks[rank]
 		s.own = s.own0[:0]
@@ -93,7 +115,7 @@ func (s *uniformRank) nextOwn() uint64 {
 }
 
 // mostShifted is the largest number of own events that a new one may precede in uniformRank.own.
-const mostShifted = 32
+const mostShifted = 8
 
 // schedule adds an own event, which follows all others of its time.
 func (s *uniformRank) schedule(t uint64, kind, i uint32) {
@@ -135,9 +157,6 @@ func (s *uniformRank) insert(ev event.Event) {
 // pop removes and returns the next own event. There must be one.
 func (s *uniformRank) pop() event.Event {
 	if s.late != nil && s.late.Len() > 0 {
-		if int(s.next) == len(s.own) {
-			return s.late.Pop()
-		}
 		if top, own := s.late.Top(), s.own[s.next]; top.Time < own.Time || top.Time == own.Time && top.Key < own.Key {
 			return s.late.Pop()
 		}
@@ -192,11 +211,61 @@ func (u *uniformRun) arrive(g *group, s *uniformRank, rank uint32, ev event.Even
 	s.receive = last + u.Gap
 	i := s.matcher.ArriveFrom(m, from, match)
 	if i == NoOp {
-		u.ready[m] = last
+		u.wait(s, m, last, ev.Time)
 		return
 	}
 	s.posted--
-	u.takeAt(g, s, rank, i, last, max(ev.Time, u.ready[i])) // it may have been posted ahead of time
+	now := ev.Time
+	if i == s.lastPost { // others were not posted ahead of time
+		now = max(now, s.postedAt)
+	}
+	u.takeAt(g, s, rank, i, last, now)
+}
+
+// wait stores when the last byte of a message arrives, for which no receive is posted. Once that is past, nobody asks.
+func (u *uniformRun) wait(s *uniformRank, m uint32, last, now uint64) {
+	at := &s.recent[s.waiting%uint32(len(s.recent))]
+	if at.op > 0 && at.time > now {
+		u.store(at.op-1, at.time)
+	}
+	*at = opTime{m + 1, last}
+	s.waiting++
+}
+
+// arrival returns when the last byte of a message arrives that waited for its receive, or an earlier time than now.
+func (u *uniformRun) arrival(s *uniformRank, m uint32, now uint64) uint64 {
+	if s.receive <= now { // so have those of all messages
+		return 0
+	}
+	for k := range s.recent {
+		if s.recent[k].op == m+1 {
+			return s.recent[k].time
+		}
+	}
+	return u.stored(m)
+}
+
+// store stores the time of an op in more, unless it has a later one.
+func (u *uniformRun) store(i uint32, t uint64) {
+	more := u.more.Load()
+	if more == nil {
+		u.making.Lock()
+		defer u.making.Unlock()
+		if more = u.more.Load(); more == nil {
+			times := cpu.InHugePages(make([]uint64, u.p.NumOps()))
+			more = &times
+			u.more.Store(more)
+		}
+	}
+	(*more)[i] = max((*more)[i], t)
+}
+
+// stored returns the time of an op in more, or 0.
+func (u *uniformRun) stored(i uint32) uint64 {
+	if more := u.more.Load(); more != nil {
+		return (*more)[i]
+	}
+	return 0
 }
 
 // bytes returns the time of all bytes of a message but the first.
@@ -229,7 +298,7 @@ func (u *uniformRun) take(g *group, s *uniformRank, rank, i uint32, t uint64) {
 func (u *uniformRun) start(g *group, s *uniformRank, rank, i uint32, t uint64) {
 	op := &u.f.ops[i+s.delta]
 	u.f.State[i] |= hasRun
-	u.prefetch(i)
+	u.f.Prefetch(i)
 	totals := &g.actor.totals
 	totals.ops++
 	switch {
@@ -250,11 +319,11 @@ func (u *uniformRun) start(g *group, s *uniformRank, rank, i uint32, t uint64) {
 		}
 		m := s.matcher.PostFrom(i, s.peers[op.Peer], match)
 		if m == NoOp {
-			u.ready[i] = t
+			s.lastPost, s.postedAt = i, t
 			s.posted++
 			return
 		}
-		u.takeAt(g, s, rank, i, u.ready[m], t)
+		u.takeAt(g, s, rank, i, u.arrival(s, m, t), t)
 	default:
 		length := u.f.Length(rank, op)
 		if length > 0 { // a calc of length 0 only joins dependencies and occupies no stream
@@ -279,10 +348,25 @@ func (u *uniformRun) end(s *uniformRank, rank, i uint32, op *Op, t uint64) {
 
 // release reports an end at time t to op d, which waits for it.
 func (u *uniformRun) release(s *uniformRank, rank, d uint32, t uint64) {
-	ready := max(u.ready[d], t)
-	u.ready[d] = ready
-	if u.f.releases(d, rank, 0) {
-		s.schedule(ready, opReady, d)
+	at := &s.partial[d%uint32(len(s.partial))]
+	switch {
+	case u.f.State[d]&waitsMask == 1:
+		u.f.State[d]--
+		fallthrough
+	case u.f.releases(d, rank, 0):
+		if at.op == d+1 {
+			at.op, t = 0, max(t, at.time)
+		}
+		if more := u.more.Load(); more != nil {
+			t = max(t, (*more)[d])
+		}
+		s.schedule(t, opReady, d)
+	case at.op == d+1:
+		at.time = max(at.time, t)
+	case at.op == 0:
+		*at = opTime{d + 1, t}
+	default:
+		u.store(d, t)
 	}
 }
 
@@ -298,21 +382,6 @@ func (u *uniformRun) readies(s *uniformRank, rank, i uint32) bool {
 		}
 	}
 	return false
-}
-
-// readyAhead is the distance of prefetch in ready, in ops, and readyInLine the number of ops of a cache line.
-const (
-	readyAhead  = 16
-	readyInLine = 8
-)
-
-// prefetch prefetches the state of the ops that follow op i.
-func (u *uniformRun) prefetch(i uint32) {
-	if i%readyInLine == 0 {
-		cpu.PrefetchLines(
-			uintptr(unsafe.Pointer(unsafe.SliceData(u.ready)))+uintptr(i+readyAhead)*unsafe.Sizeof(u.ready[0]),
-			uintptr(unsafe.Pointer(unsafe.SliceData(u.f.State)))+uintptr(i+statesInLine))
-	}
 }
 
 // nextOf returns the time of the next event of a rank, or never.
