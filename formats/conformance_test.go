@@ -359,10 +359,13 @@ func (c *conformance) checkSound(t *dag.Trace, files []file) {
 // checkHuge reads inputs below 1 MiB with a long line, many fields or a huge number.
 func (c *conformance) checkHuge(s sample) {
 	const size = 900_000
-	for _, fill := range []string{"9", "[", "{", " ", "a", "\x00", "\xff", "\n", ",", "0 ", "\"", "1\n"} {
+	for i, fill := range []string{"9", "[", "{", " ", "a", "\x00", "\xff", "\n", ",", "0 ", "\"", "1\n"} {
 		text := s.files[0].text
 		long := strings.Repeat(fill, size/len(fill))
-		for _, cut := range []int{len(text), len(text) / 2} {
+		for k, cut := range []int{len(text), len(text) / 2} {
+			if (i+len(text)+k)%2 > 0 && os.Getenv("TRACEDAG_LONG") == "" {
+				continue // another sample has this pair
+			}
 			files := slices.Clone(s.files)
 			files[0].text = text[:cut] + long + text[cut:]
 			if r := c.read(files, format.ReadOptions{}); r.err == nil {

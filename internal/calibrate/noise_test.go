@@ -24,6 +24,10 @@ func TestNoise(t *testing.T) {
 		t.Skip("computes long on one thread")
 	}
 	folder = filepath.Join(folder, "smpi")
+	seeds := uint64(8)
+	if os.Getenv("TRACEDAG_LONG") != "" {
+		seeds = 20
+	}
 	for _, machine := range []struct{ platform, ranks string }{{"star1g", "16"}, {"fattree100g", "16"},
 		{"dragonfly25g", "32"}} {
 		t.Run(machine.platform, func(t *testing.T) {
@@ -39,7 +43,7 @@ func TestNoise(t *testing.T) {
 				t.Fatal(err)
 			}
 			inside, all := 0, 0
-			for seed := range uint64(20) {
+			for seed := range seeds {
 				table, err := fit.Read(name, data)
 				if err != nil {
 					t.Fatal(err)

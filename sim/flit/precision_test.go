@@ -83,7 +83,7 @@ func TestPrecision(t *testing.T) {
 		t.Errorf("%+v, expected %+v", got, want)
 	}
 
-	network, err := topology.Parse("torus:dims=4x4")
+	network, err := topology.Parse("torus:dims=4x4,latency=1ns")
 	if err != nil {
 		t.Fatal(err)
 	}

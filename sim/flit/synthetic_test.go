@@ -262,6 +262,9 @@ func TestLimits(t *testing.T) {
 // at loads below, at and beyond saturation.
 func TestUGAL(t *testing.T) {
 	for _, packet := range []int{4, 8, 32} {
+		if packet > 8 && os.Getenv("TRACEDAG_LONG") == "" {
+			packet = 16
+		}
 		for _, routing := range []Routing{UGAL, UGALGlobal} {
 			t.Run(fmt.Sprint(routing, packet), func(t *testing.T) {
 				t.Parallel()
