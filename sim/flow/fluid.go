@@ -56,6 +56,8 @@ type fluid struct {
 	hops    int       // of active flows
 	work    int       // users visited in this round
 	own     []uint32  // flows that a link limits
+	change  []float64 // of used, by link, while flows move together; 0 otherwise
+	touched []uint32  // links with a change
 	others  []other   // levels of the users of a link
 	bounds  []float64 // of the users of a link
 	filling []other   // those that fill does not know to be lower than the level
@@ -147,7 +149,8 @@ const grain = 1e-4
 const restale = 1024
 
 func newFluid(links []link) *fluid {
-	s := &fluid{links: links, levels: make([]float64, len(links)), loads: make([]load, len(links)), round: 1}
+	s := &fluid{links: links, levels: make([]float64, len(links)), loads: make([]load, len(links)),
+		change: make([]float64, len(links)), round: 1}
 	for i := range links {
 		s.levels[i], s.loads[i] = math.Inf(1), links[i].load()
 	}
@@ -502,10 +505,41 @@ func (s *fluid) shift(i uint32, l *link) bool {
 		}
 	}
 	s.levels[i] = level
-	for _, f := range own {
-		s.move(f, limit{level, i}, i)
-	}
+	s.moveAll(own, min(old, level), i)
 	return true
+}
+
+// moveAll changes the level of flows that a link limits to its own. least is the lower one of its levels before and
+// after. Each link that the flows share is changed once.
+func (s *fluid) moveAll(flows []uint32, least float64, by uint32) {
+	level, touched := s.levels[by], s.touched[:0]
+	for _, f := range flows {
+		x, from := &s.flows[f], s.limits[f].level
+		s.record(f, x)
+		s.limits[f].level = level
+		change := (level - from) * x.inverse
+		weights := x.route.weights[:len(x.links)]
+		for hop, i := range x.links {
+			if s.change[i] == 0 {
+				touched = append(touched, i)
+			}
+			s.change[i] += weights[hop] * change
+		}
+	}
+	s.touched = touched
+	for _, i := range touched {
+		change := s.change[i]
+		s.change[i] = 0
+		switch {
+		case i == by:
+		case !math.IsInf(s.levels[i], 1):
+			s.pending.lower(i, max(least, s.levels[i]))
+		default:
+			if l := s.use(i, change); l.used > l.most {
+				s.pending.lower(i, least)
+			}
+		}
+	}
 }
 
 // allows reports whether nothing but one of its links limits a flow to less than a level.
