@@ -232,8 +232,8 @@ func (s *fluid) redirect(f uint32, d *demand) {
 		s.leave(f)
 		s.ending.remove(f)
 	}
-	x.route, x.round = nil, 0
-	s.limits[f] = limit{by: noLink}
+	x.route = nil
+	s.limits[f], s.marks[f] = limit{by: noLink}, mark{}
 	if d == nil {
 		return
 	}

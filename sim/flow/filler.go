@@ -28,13 +28,13 @@ func (s *fluid) refill() {
 	}
 	for f := range s.flows {
 		if x := &s.flows[f]; x.active {
-			s.record(uint32(f), x)
+			s.record(uint32(f))
 			s.limits[f].by = isOpen
 		}
 	}
 	for i := range s.links {
 		l := &s.links[i]
-		s.levels[i] = math.Inf(1)
+		s.levels[i], s.groups[i].known = math.Inf(1), false
 		if s.loads[i].used, s.loads[i].stale = 0, 0; len(l.users) == 0 {
 			continue
 		}

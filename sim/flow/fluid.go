@@ -47,6 +47,8 @@ type fluid struct {
 	levels []float64
 	loads  []load
 	limits []limit // by flow
+	marks  []mark  // by flow
+	groups []group // by link
 
 	// links whose level has to be computed, by the lowest level of a change that it does not follow yet, or by its own
 	// level if that is higher: links with lower levels, which may change it again, come first
@@ -56,8 +58,8 @@ type fluid struct {
 	hops    int       // of active flows
 	work    int       // users visited in this round
 	own     []uint32  // flows that a link limits
-	change  []float64 // of used, by link, while flows move together; 0 otherwise
-	touched []uint32  // links with a change
+	sums    []sums    // by link, while flows move together; 0 otherwise
+	touched []uint32  // links with sums
 	others  []other   // levels of the users of a link
 	bounds  []float64 // of the users of a link
 	filling []other   // those that fill does not know to be lower than the level
@@ -69,6 +71,34 @@ type limit struct {
 	level float64 // share times penalty; 0 before the flow is active
 	by    uint32  // link; noLink: the bound
 }
+
+// mark is the level of a flow before its latest change. It is apart from the flow because a change of a link visits
+// nothing else of most flows.
+type mark struct {
+	before float64 // level at the beginning of the round
+	round  uint32  // in which its level changed last
+}
+
+// group is the flows that a link limits: what they take of other links together. It spares a change of the link's level
+// to visit the links of each flow.
+type group struct {
+	parts []part  // of other links; those of flows that came or went are at the end
+	links int     // number of parts without these
+	most  float64 // not more than the smallest bound of a flow
+	known bool    // parts are those of the present flows, and all have the level of the link
+}
+
+// part is the sum of the ratios of some flows on a link, or a term of it.
+type part struct {
+	ratio float64
+	link  uint32
+}
+
+// sums are of the ratios and of the changes of use of some flows on a link.
+type sums struct{ ratio, change float64 }
+
+// smallGroup is the number of flows below which a group would spare nothing.
+const smallGroup = 4
 
 // other is the level of a user of a link without that link.
 type other struct {
@@ -117,8 +147,6 @@ type stream struct {
 	links   []uint32
 	most    float64 // largest level
 	inverse float64 // 1/penalty
-	before  float64 // level at the beginning of the round in which its level changed last
-	round   uint32  // that round
 	active  bool
 
 	penalty float64  // seconds
@@ -150,7 +178,7 @@ const restale = 1024
 
 func newFluid(links []link) *fluid {
 	s := &fluid{links: links, levels: make([]float64, len(links)), loads: make([]load, len(links)),
-		change: make([]float64, len(links)), round: 1}
+		groups: make([]group, len(links)), sums: make([]sums, len(links)), round: 1}
 	for i := range links {
 		s.levels[i], s.loads[i] = math.Inf(1), links[i].load()
 	}
@@ -165,9 +193,9 @@ func (s *fluid) add(at, bytes float64, d *demand) uint32 {
 	} else {
 		f = uint32(len(s.flows))
 		s.flows = append(s.flows, stream{})
-		s.limits = append(s.limits, limit{})
+		s.limits, s.marks = append(s.limits, limit{}), append(s.marks, mark{})
 	}
-	s.limits[f] = limit{by: noLink}
+	s.limits[f], s.marks[f] = limit{by: noLink}, mark{}
 	x := &s.flows[f]
 	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, most: d.route.bound * d.penalty,
 		factor: d.factor, left: bytes, changed: at}
@@ -243,6 +271,7 @@ func (s *fluid) enter(f uint32) {
 func (s *fluid) leave(f uint32) {
 	x := &s.flows[f]
 	level := s.limits[f].level
+	s.join(s.limits[f].by, x, -1)
 	s.hops -= len(x.at)
 	for hop, i := range x.route.links {
 		l := &s.links[i]
@@ -277,9 +306,9 @@ func (s *fluid) limit(x *stream, without uint32) limit {
 }
 
 // record notes that the level of a flow may have changed in this round.
-func (s *fluid) record(f uint32, x *stream) {
-	if x.round != s.round {
-		x.round, x.before = s.round, s.limits[f].level
+func (s *fluid) record(f uint32) {
+	if m := &s.marks[f]; m.round != s.round {
+		*m = mark{s.limits[f].level, s.round}
 		s.changed = append(s.changed, f)
 	}
 }
@@ -287,20 +316,14 @@ func (s *fluid) record(f uint32, x *stream) {
 // move changes the level of a flow because that of one of its links has changed.
 func (s *fluid) move(f uint32, to limit, by uint32) {
 	x := &s.flows[f]
-	s.record(f, x)
+	s.record(f)
 	from := s.limits[f].level
-	s.limits[f] = to
+	s.bind(f, to)
 	change, least := (to.level-from)*x.inverse, min(from, to.level)
 	weights := x.route.weights[:len(x.links)]
 	for hop, i := range x.links {
-		switch {
-		case i == by:
-		case !math.IsInf(s.levels[i], 1): // its use is not needed until it is no longer full
-			s.pending.lower(i, max(least, s.levels[i]))
-		default:
-			if l := s.use(i, weights[hop]*change); l.used > l.most {
-				s.pending.lower(i, least)
-			}
+		if i != by {
+			s.alter(i, weights[hop]*change, least)
 		}
 	}
 }
@@ -407,6 +430,7 @@ func (s *fluid) update(i uint32) {
 		return
 	}
 	s.levels[i] = level
+	s.regroup(i)
 	for k := range l.users {
 		f := l.users[k].flow
 		x := &s.limits[f]
@@ -420,8 +444,46 @@ func (s *fluid) update(i uint32) {
 		if !same(to.level, x.level) {
 			s.move(f, to, i)
 		} else {
-			x.by = to.by
+			s.bind(f, limit{x.level, to.by})
 		}
+	}
+}
+
+// bind sets what limits a flow. The groups of links change with it.
+func (s *fluid) bind(f uint32, to limit) {
+	x, from := &s.flows[f], s.limits[f].by
+	s.limits[f] = to
+	if from == to.by || to.by != noLink && to.level != s.levels[to.by] {
+		s.regroup(to.by)
+	}
+	if from != to.by {
+		s.join(to.by, x, 1)
+		s.join(from, x, -1)
+	}
+}
+
+// join adds a flow to the group of a link, or removes it if times is -1.
+func (s *fluid) join(i uint32, x *stream, times float64) {
+	if i == noLink || !s.groups[i].known {
+		return
+	}
+	g := &s.groups[i]
+	if len(g.parts)+len(x.links) > 2*g.links {
+		g.known = false
+		return
+	}
+	g.most = min(g.most, x.most)
+	for hop, link := range x.links {
+		if link != i {
+			g.parts = append(g.parts, part{times * x.route.weights[hop] * x.inverse, link})
+		}
+	}
+}
+
+// regroup notes that the flows of the group of a link, if it is one, may not have its level.
+func (s *fluid) regroup(i uint32) {
+	if i != noLink {
+		s.groups[i].known = false
 	}
 }
 
@@ -497,49 +559,91 @@ func (s *fluid) shift(i uint32, l *link) bool {
 	if highest > level {
 		return false
 	}
-	if level > old { // another link or a bound may limit flows now
-		for _, f := range own {
-			if !s.allows(&s.flows[f], level, i) {
-				return false
-			}
-		}
+	if level > old && !s.allowAll(own, level, i) { // another link or a bound limits flows now
+		return false
 	}
 	s.levels[i] = level
-	s.moveAll(own, min(old, level), i)
+	s.moveAll(own, old, i)
 	return true
 }
 
-// moveAll changes the level of flows that a link limits to its own. least is the lower one of its levels before and
-// after. Each link that the flows share is changed once.
-func (s *fluid) moveAll(flows []uint32, least float64, by uint32) {
-	level, touched := s.levels[by], s.touched[:0]
+// moveAll changes the level of all flows that a link limits to its own, which was old before. Each other link that the
+// flows share is changed once.
+func (s *fluid) moveAll(flows []uint32, old float64, by uint32) {
+	level, g := s.levels[by], &s.groups[by]
+	least := min(old, level)
+	if g.known {
+		for _, f := range flows {
+			s.record(f)
+			s.limits[f].level = level
+		}
+		for _, p := range g.parts {
+			s.alter(p.link, p.ratio*(level-old), least)
+		}
+		return
+	}
+	most, touched := math.Inf(1), s.touched[:0]
 	for _, f := range flows {
 		x, from := &s.flows[f], s.limits[f].level
-		s.record(f, x)
+		s.record(f)
 		s.limits[f].level = level
-		change := (level - from) * x.inverse
+		most = min(most, x.most)
 		weights := x.route.weights[:len(x.links)]
 		for hop, i := range x.links {
-			if s.change[i] == 0 {
+			p := &s.sums[i]
+			if p.ratio == 0 {
 				touched = append(touched, i)
 			}
-			s.change[i] += weights[hop] * change
+			ratio := weights[hop] * x.inverse
+			p.ratio += ratio
+			p.change += ratio * (level - from)
 		}
 	}
 	s.touched = touched
+	g.most, g.known, g.parts = most, len(flows) >= smallGroup, g.parts[:0]
 	for _, i := range touched {
-		change := s.change[i]
-		s.change[i] = 0
-		switch {
-		case i == by:
-		case !math.IsInf(s.levels[i], 1):
-			s.pending.lower(i, max(least, s.levels[i]))
-		default:
-			if l := s.use(i, change); l.used > l.most {
-				s.pending.lower(i, least)
+		p := s.sums[i]
+		s.sums[i] = sums{}
+		if i == by {
+			continue
+		}
+		if g.known {
+			g.parts = append(g.parts, part{p.ratio, i})
+		}
+		s.alter(i, p.change, least)
+	}
+	g.links = len(g.parts)
+}
+
+// alter changes the use of a link by flows with at least a given level. A full link follows later.
+func (s *fluid) alter(i uint32, change, least float64) {
+	if level := s.levels[i]; !math.IsInf(level, 1) { // its use is not needed until it is no longer full
+		s.pending.lower(i, max(least, level))
+	} else if l := s.use(i, change); l.used > l.most {
+		s.pending.lower(i, least)
+	}
+}
+
+// allowAll reports whether nothing but a link limits those of its flows that it limits now to less than a level.
+func (s *fluid) allowAll(flows []uint32, level float64, by uint32) bool {
+	g := &s.groups[by]
+	if !g.known {
+		for _, f := range flows {
+			if !s.allows(&s.flows[f], level, by) {
+				return false
 			}
 		}
+		return true
 	}
+	if g.most < level {
+		return false
+	}
+	for _, p := range g.parts {
+		if s.levels[p.link] < level {
+			return false
+		}
+	}
+	return true
 }
 
 // allows reports whether nothing but one of its links limits a flow to less than a level.
@@ -583,7 +687,7 @@ func fill(capacity float64, limits []other) float64 {
 func (s *fluid) apply(f uint32) {
 	x := &s.flows[f]
 	level := s.limits[f].level
-	if !x.active || level == x.before {
+	if !x.active || level == s.marks[f].before {
 		return
 	}
 	x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
