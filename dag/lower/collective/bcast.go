@@ -91,16 +91,22 @@ func bcastChainnonblocking(p *Participant, s *Schedule) {
 				s.follow(next)
 			}
 		}
-		switch {
-		case len(t.children) > 0:
-			done = s.post(int(t.children[0]), p.segment(p.whole(), i), done, arrived)
-		case last:
+		leaf := len(t.children) == 0
+		if leaf && last {
 			return
-		default:
-			done = s.await(arrived, done)
 		}
-		if !t.root && !last {
-			s.follow(done)
+		if !t.root && segments > 1 {
+			if arrived = s.await(arrived, done); !last {
+				s.follow(arrived)
+			}
+		}
+		switch {
+		case leaf:
+			done = arrived
+		case t.root || last:
+			done = s.post(int(t.children[0]), p.segment(p.whole(), i), done, arrived)
+		default:
+			done = s.await(s.post(int(t.children[0]), p.segment(p.whole(), i), arrived), noStep)
 		}
 	}
 }
