@@ -696,90 +696,175 @@ func (e *flowEstimate) estimateJointly() error {
 	if err := j.linearize(before); err != nil {
 		return err
 	}
-	old, worst := j.evaluate(before, nil)
-	_, worstPingPong := e.errors(&e.chosen)
-	wrong := worst > exact && old[rowsOfShared] > leastGained
+	c := contest{joint: j, before: before, best: before, start: before}
+	var worst float64
+	c.old, worst = j.evaluate(before, nil)
+	_, c.worstPingPong = e.errors(&e.chosen)
+	wrong := worst > exact && c.old[rowsOfShared] > leastGained
 	// A machine without noise has no ping-pong that is far off.
-	if !wrong && (worstPingPong <= exact || old[rowsOfPingPong] > noiseless) {
+	if !wrong && (c.worstPingPong <= exact || c.old[rowsOfPingPong] > noiseless) {
 		return nil
 	}
-	start := before
 	for range firstRounds { // times are linear only near an estimate
-		start = j.solve(start.shape)
-		if err := j.linearize(start); err != nil {
+		c.start = j.solve(c.start.shape)
+		if err := j.linearize(c.start); err != nil {
 			return err
 		}
 	}
-	rows := slices.Clone(j.rows)
-	best, bestRows := before, rows
-	free := 0.0 // mean error of ping-pongs with fitted factors
-	var models []*Factors
+	c.first = slices.Clone(j.rows)
+	c.bestRows = c.first
 	for i := range e.options.Models {
-		models = append(models, &e.options.Models[i])
-	}
-	models = append(models, nil) // fitted ones
-	for _, known := range models {
-		j.rows, j.about = slices.Clone(rows), start
-		s := start.shape
-		if known != nil {
-			s = s.with(known)
-		}
-		next, last := j.search(j.solve(s)), math.Inf(1)
-		rms := math.Sqrt(next.cost / float64(len(j.rows)))
-		// A search ends where no step helps. Errors that are neither none nor noise, and uneven factors, need others.
-		explained := best != before && best.cost <= 4*floor*floor*float64(len(j.rows))
-		doubtful := !explained && rms < exact && (rms > 2*floor || next.uneven())
-		if doubtful {
-			next = j.widen(next, s)
-		}
-		for range jointRounds {
-			if next.criterion > best.criterion+hopeless {
-				if mean, _ := j.evaluate(next, nil); known == nil && free == 0 {
-					free = mean[rowsOfPingPong]
-				}
-				break
-			}
-			if err := j.linearize(next); err != nil {
-				return err
-			}
-			mean, _ := j.evaluate(next, nil)
-			if known == nil {
-				free = mean[rowsOfPingPong]
-			}
-			better := mean[rowsOfShared] <= min(leastShare*old[rowsOfShared], old[rowsOfShared]-leastGained) &&
-				mean[rowsOfPingPong] <= knownShare*old[rowsOfPingPong]+resolution ||
-				worstPingPong > exact && mean[rowsOfPingPong] <= leastShare*old[rowsOfPingPong] &&
-					mean[rowsOfShared] <= knownShare*old[rowsOfShared]+resolution
-			if better && next.criterion < best.criterion-leastCriterion {
-				best, bestRows = next, slices.Clone(j.rows)
-			}
-			if next.criterion > last-leastCriterion {
-				break
-			}
-			last = next.criterion
-			next = j.again(next)
+		if err := c.try(&e.options.Models[i]); err != nil {
+			return err
 		}
 	}
-	if best == before {
-		return nil
-	}
-	j.rows, j.about = bestRows, best
-	// The proportions of slopes are those of the estimate before, which may have had other segments.
-	same := j.solve(best.shape)
-	if err := j.linearize(same); err != nil {
+	if err := c.try(nil); err != nil {
 		return err
 	}
-	if j.evaluate(same, nil); same.criterion < best.criterion+leastCriterion {
-		best, bestRows = same, j.rows
+	if c.best == before {
+		return nil
 	}
-	j.rows = bestRows
-	j.take(best)
-	if best.known != nil {
-		mean, _ := j.evaluate(best, nil)
-		e.explained(mean[rowsOfPingPong], free)
+	for _, improve := range []func() error{c.renew, c.smooth} {
+		if err := improve(); err != nil {
+			return err
+		}
+	}
+	j.rows = c.bestRows
+	j.take(c.best)
+	if c.best.known != nil {
+		mean, _ := j.evaluate(c.best, nil)
+		e.explained(mean[rowsOfPingPong], c.free)
 	}
 	return nil
 }
+
+// contest compares joint estimates with the estimate before.
+type contest struct {
+	*joint
+	before        *jointEstimate
+	old           [rowKinds]float64 // mean errors of before
+	worstPingPong float64           // largest error of before
+	start         *jointEstimate    // from which searches begin
+	first         []jointRow        // about start
+	best          *jointEstimate
+	bestRows      []jointRow // about best
+	free          float64    // mean error of ping-pongs with fitted factors; 0: unknown
+}
+
+// try searches an estimate with a known table of factors, or with fitted ones if that is nil, and keeps it if it is the
+// best one.
+func (c *contest) try(known *Factors) error {
+	j := c.joint
+	j.rows, j.about = slices.Clone(c.first), c.start
+	s := c.start.shape
+	if known != nil {
+		s = s.with(known)
+	}
+	next, last := j.search(j.solve(s)), math.Inf(1)
+	rms := math.Sqrt(next.cost / float64(len(j.rows)))
+	// A search ends where no step helps. Errors that are neither none nor noise, and uneven factors, need others.
+	explained := c.best != c.before && c.best.cost <= 4*floor*floor*float64(len(j.rows))
+	if !explained && rms < exact && (rms > 2*floor || next.uneven()) {
+		next = j.widen(next, s)
+	}
+	for range jointRounds {
+		if next.criterion > c.best.criterion+hopeless {
+			if mean, _ := j.evaluate(next, nil); known == nil && c.free == 0 {
+				c.free = mean[rowsOfPingPong]
+			}
+			break
+		}
+		if err := j.linearize(next); err != nil {
+			return err
+		}
+		mean, _ := j.evaluate(next, nil)
+		if known == nil {
+			c.free = mean[rowsOfPingPong]
+		}
+		if c.isBetter(mean) && next.criterion < c.best.criterion-leastCriterion {
+			c.best, c.bestRows = next, slices.Clone(j.rows)
+		}
+		if next.criterion > last-leastCriterion {
+			break
+		}
+		last = next.criterion
+		next = j.again(next)
+	}
+	return nil
+}
+
+// isBetter reports whether mean errors are smaller than those of the estimate before.
+func (c *contest) isBetter(mean [rowKinds]float64) bool {
+	shared, pingPong := c.old[rowsOfShared], c.old[rowsOfPingPong]
+	return mean[rowsOfShared] <= min(leastShare*shared, shared-leastGained) &&
+		mean[rowsOfPingPong] <= knownShare*pingPong+resolution ||
+		c.worstPingPong > exact && mean[rowsOfPingPong] <= leastShare*pingPong &&
+			mean[rowsOfShared] <= knownShare*shared+resolution
+}
+
+// renew solves the best shape again: the proportions of slopes are those of the estimate before, which may have had
+// other segments.
+func (c *contest) renew() error {
+	c.rows, c.about = c.bestRows, c.best
+	same := c.solve(c.best.shape)
+	if err := c.linearize(same); err != nil {
+		return err
+	}
+	if c.evaluate(same, nil); same.criterion < c.best.criterion+leastCriterion {
+		c.best, c.bestRows = same, c.rows
+	}
+	return nil
+}
+
+// smooth removes cuts of the network at segments whose factors are far outside the range of their neighbors', if the
+// criterion becomes smaller. Such factors are wrong where a segment has one size, whose latency and bandwidth make up
+// for each other. A search keeps them: it takes windows as linear about a bandwidth that does not limit them.
+func (c *contest) smooth() error {
+	for changed := true; changed; {
+		changed = false
+		best, rows := c.best, c.bestRows
+		for k := range best.values[ofNetwork] {
+			if !best.odd(k) {
+				continue
+			}
+			for _, cut := range []int{k - 1, k} {
+				s := best.shape.clone()
+				s.cuts[ofNetwork] = slices.Delete(s.cuts[ofNetwork], cut, cut+1)
+				c.rows, c.about = slices.Clone(rows), best
+				next := best
+				for range firstRounds {
+					next = c.solve(s)
+					if err := c.linearize(next); err != nil {
+						return err
+					}
+				}
+				if c.evaluate(next, nil); next.criterion < c.best.criterion-leastCriterion {
+					c.best, c.bestRows, changed = next, c.rows, true
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// odd reports whether a factor of a segment between others is outside the range of its neighbors' by more than
+// oddness.
+func (s *jointEstimate) odd(segment int) bool {
+	values := s.values[ofNetwork]
+	if segment == 0 || segment+1 >= len(values) {
+		return false
+	}
+	for part, v := range values[segment] {
+		x, y := values[segment-1][part], values[segment+1][part]
+		if v < min(x, y)*(1-oddness) || v > max(x, y)*(1+oddness) {
+			return true
+		}
+	}
+	return false
+}
+
+// oddness is the relative distance from the factors of the neighbors that is one of a wrong division.
+const oddness = 0.1
 
 // widen searches from a shape, from one without cuts, and from one with the cuts of non-blocking calls, where the
 // protocol may change: with each size of detached. It returns the best of these estimates and the given one.
