@@ -41,23 +41,24 @@ type loner struct {
 // computes with what it gathered.
 func (m *model) findLone() {
 	m.lone = map[int32]loner{}
-	sums := map[int]float64{}
+	sums, excess := map[int]float64{}, map[int]float64{}
 	var parts []int32 // that exceed those of the others
-	excess := map[int]float64{}
 	for i := range m.slots {
 		if s := &m.slots[i]; s.call != nil || s.join {
 			continue
 		}
+		slot := int32(i)
 		for _, rank := range []int{0, m.old.ranks - 1} {
-			sums[rank] += m.spentAt(int32(i), rank).compute
-			share := m.loneShare(int32(i), rank)
-			if share == 0 {
+			own := m.spentAt(slot, rank).compute
+			sums[rank] += own
+			const far = 1.5 // times the longest of the others
+			share, longest := m.loneShare(slot, rank)
+			if _, known := m.lone[slot]; known || own <= far*longest || share == 0 {
 				continue
 			}
-			m.lone[int32(i)] = loner{rank, share}
-			if share < 1 {
-				parts = append(parts, int32(i))
-				excess[rank] += m.loneAt(int32(i), rank)
+			if m.lone[slot] = (loner{rank, share}); share < 1 {
+				parts = append(parts, slot)
+				excess[rank] += own * share
 			}
 		}
 	}
@@ -69,38 +70,83 @@ func (m *model) findLone() {
 	}
 }
 
-// loneShare returns the part of the computation of a slot that a rank alone has, 0 if it has about as much as others.
-func (m *model) loneShare(slot int32, rank int) float64 {
-	if onlyRank(m.opAt[slot]) == rank {
-		return 1
+// loneShare returns the part of the computation of a slot by which a rank exceeds the mean of the others, and the
+// longest of the others: 1 if it alone has the slot, 0 if less than half of the others have it.
+func (m *model) loneShare(slot int32, rank int) (share, longest float64) {
+	own := m.spentAt(slot, rank)
+	if onlyRank(m.opAt[slot]) == rank && own.compute > 0 {
+		return 1, 0
 	}
-	const far = 1.5 // times the longest of the others
-	own, longest, sum, n := m.spentAt(slot, rank).compute, 0.0, 0.0, 0
+	sum, n := 0.0, 0
 	for other, op := range m.opAt[slot] {
-		if op < 0 || other == rank {
-			continue
+		if op >= 0 && other != rank {
+			cost := m.spentAt(slot, other).compute
+			longest, sum, n = max(longest, cost), sum+cost, n+1
 		}
-		cost := m.spentAt(slot, other).compute
-		longest, sum, n = max(longest, cost), sum+cost, n+1
 	}
-	if 2*n < m.old.ranks || own <= far*longest {
-		return 0
+	if all := own.compute + own.alone; 2*n >= m.old.ranks && all > 0 {
+		share = max(0, 1-sum/float64(n)/all)
 	}
-	return 1 - sum/float64(n)/own
+	return share, longest
+}
+
+// shareLone makes the parts of calcs that one rank alone has in a trace parts of those at the same sites of the others.
+func shareLone(models []*model) {
+	type place struct {
+		site
+		last bool
+	}
+	found := map[place]bool{}
+	sites := make([]map[site][]int32, len(models))
+	for k, m := range models {
+		sites[k] = m.sites()
+		for at, slots := range sites[k] {
+			for _, i := range slots {
+				if l, some := m.lone[i]; some && l.share < 1 && at.level == 0 {
+					found[place{at, l.rank > 0}] = true
+				}
+			}
+		}
+	}
+	for k, m := range models {
+		for at := range found {
+			rank := 0
+			if at.last {
+				rank = m.old.ranks - 1
+			}
+			for _, i := range sites[k][at.site] {
+				if _, known := m.lone[i]; !known {
+					if share, _ := m.loneShare(i, rank); share > 0 && share < 1 {
+						m.lone[i] = loner{rank, share}
+					}
+				}
+			}
+		}
+	}
 }
 
 // loneAt returns the computation of a slot that a rank alone has.
 func (m *model) loneAt(slot int32, rank int) float64 {
-	if at, some := m.lone[slot]; some && at.rank == rank {
-		return at.share * m.spentAt(slot, rank).compute
+	s := m.spentAt(slot, rank)
+	if at, some := m.lone[slot]; some && at.rank == rank && at.share == 1 {
+		return s.compute
 	}
-	return 0
+	return s.alone
 }
 
 // costAt returns the cost of a slot of a recorded rank on the new ranks.
 func (g *target) costAt(slot int32, rank int) spent {
 	s := g.spentAt(slot, rank)
-	return spent{s.compute * g.computeOf(slot, int32(rank)).float(), s.inCalls * g.calling[slot].float()}
+	return spent{s.compute * g.compute[slot].float(), s.alone * g.aloneOf(slot).float(),
+		s.inCalls * g.calling[slot].float()}
+}
+
+// aloneOf returns the factor of what one rank alone has of the computation of a slot.
+func (g *target) aloneOf(slot int32) share {
+	if f, own := g.alone[slot]; own {
+		return f
+	}
+	return g.compute[slot]
 }
 
 // costOf returns the cost of a slot that is made a number of times, on the new ranks.
@@ -116,9 +162,10 @@ func (g *target) costOf(slot int32, w *weights, times int) (all spent) {
 // computeOf returns the factor of the computation of a slot on a rank that has the calcs of a recorded one.
 func (g *target) computeOf(slot int32, from int32) share {
 	f := g.compute[slot]
-	own, some := g.alone[slot]
-	if at := g.lone[slot]; some && at.rank == int(from) {
-		return fractionOf(float64(own.float()*at.share) + float64(f.float()*(1-at.share)))
+	if at, some := g.lone[slot]; some && at.rank == int(from) && at.share < 1 {
+		if own := g.aloneOf(slot); own != f {
+			return fractionOf(float64(own.float()*at.share) + float64(f.float()*(1-at.share)))
+		}
 	}
 	return f
 }
@@ -160,11 +207,11 @@ func (g *target) openTimes() (all []openTime) {
 			}
 			sum.add(g.costAt(slot, rank), float64(times[i]))
 			if l := g.loopOf[g.slots[i].place]; l < 0 || g.keepsRounds(&g.loops[l]) {
-				grows := g.growth(Linear) - g.compute[slot].float()
+				grows := g.growth(Linear) - g.aloneOf(slot).float()
 				own.change += float64(float64(times[i]) * g.loneAt(slot, rank) * grows)
 			}
 		}
-		longest = max(longest, sum.compute+sum.inCalls)
+		longest = max(longest, sum.all())
 		calls.change = max(calls.change, sum.inCalls)
 		if own.change != 0 {
 			own.what = fmt.Sprintf("the growth of calcs that only rank %d has", rank)

@@ -127,3 +127,37 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinedRoot checks that what a root computes beside the others grows apart from their calcs, as the traces show,
+// also if it is short on few ranks.
+func TestJoinedRoot(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		all, root func(n float64) float64
+		second    int
+		near      float64
+	}{
+		{"linear", func(float64) float64 { return 1e6 }, func(n float64) float64 { return 1e5 * n }, 32, 0.02},
+		{"beside shrinking calcs", func(n float64) float64 { return 16e6 / n },
+			func(n float64) float64 { return 1e5 * n }, 32, 0.02},
+		{"quadratic", func(float64) float64 { return 1e6 }, func(n float64) float64 { return 5e3 * n * n }, 32, 0.02},
+		{"short at first", func(float64) float64 { return 1e6 }, func(n float64) float64 { return 2e4 * n }, 64, 0.03},
+		{"fixed", func(float64) float64 { return 1e6 }, func(float64) float64 { return 2e6 }, 32, 0.02},
+	} {
+		make := func(n int) *dag.Trace { return rooted(n, c.all(float64(n)), c.root(float64(n)), true) }
+		o := rescale.Options{Ranks: 128}
+		d, err := rescale.Decide(context.Background(), make(16), []*dag.Trace{make(c.second)}, o, false)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got, report := mustRescale(t, make(16), d.Options)
+		want := make(128)
+		for _, rank := range []int{0, 1, 127} {
+			a, b := got.Ranks[rank].Duration.At(0), want.Ranks[rank].Duration.At(0)
+			if math.Abs(float64(a)/float64(b)-1) > c.near {
+				t.Errorf("%s: the first calc of rank %d takes %v, expected %v: %q", c.name, rank, a, b, report.Summary())
+			}
+		}
+	}
+}

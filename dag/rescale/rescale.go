@@ -78,6 +78,9 @@ func Source(ctx context.Context, t *dag.Trace, o Options) (dag.Source, *Report, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.times != nil {
+		m.lone = o.times.lone
+	}
 	return m.extrapolate(ctx, o)
 }
 

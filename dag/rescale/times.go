@@ -15,7 +15,9 @@ import (
 // times are the trends of the calcs of a trace.
 type times struct {
 	compute map[int32][]trend // of slots: those that other traces allow, the likeliest first
+	alone   map[int32][]trend // of parts that one rank alone has
 	inCalls map[int32]trend   // of the time of slots in calls of MPI
+	lone    map[int32]loner
 }
 
 // inCalls returns the time of a calc that it contains in calls of MPI.
@@ -49,11 +51,15 @@ func (m *model) findCallTimes() {
 	}
 }
 
-// spent is what a calc costs: time of computation, in picoseconds, with operations; and time in calls of MPI.
-type spent struct{ compute, inCalls float64 }
+// spent is what a calc costs: time of computation, in picoseconds, with operations, except for the part that one rank
+// alone has; that part; and time in calls of MPI.
+type spent struct{ compute, alone, inCalls float64 }
+
+func (a *spent) all() float64 { return a.compute + a.alone + a.inCalls }
 
 func (a *spent) add(b spent, times float64) {
 	a.compute += float64(b.compute * times)
+	a.alone += float64(b.alone * times)
 	a.inCalls += float64(b.inCalls * times)
 }
 
@@ -68,6 +74,10 @@ func (m *model) spentAt(slot int32, rank int) spent {
 	if list := m.inCalls[slot]; list != nil {
 		s.inCalls = float64(list[rank])
 		s.compute = max(0, s.compute-s.inCalls)
+	}
+	if at, some := m.lone[slot]; some && at.rank == rank && at.share < 1 {
+		s.alone = s.compute * at.share
+		s.compute -= s.alone
 	}
 	return s
 }
@@ -183,7 +193,9 @@ func (g *target) donorWeights() weights {
 
 // learnTimes compares the calcs with those at the same site of other traces, and sets the trends that give them.
 func (m *model) learnTimes(ctx context.Context, others []*model, o *Options) error {
-	l := timeLearner{model: m, found: &times{compute: map[int32][]trend{}, inCalls: map[int32]trend{}}}
+	shareLone(append([]*model{m}, others...))
+	l := timeLearner{model: m, found: &times{compute: map[int32][]trend{}, alone: map[int32][]trend{},
+		inCalls: map[int32]trend{}, lone: m.lone}}
 	for _, other := range others {
 		try := *o
 		try.Ranks, try.Grid = other.old.ranks, other.old.grid
@@ -209,13 +221,24 @@ func (m *model) learnTimes(ctx context.Context, others []*model, o *Options) err
 		}
 	}
 	for at, slots := range mine {
-		slots = slices.DeleteFunc(slices.Clone(slots), func(i int32) bool { return m.inCalls[i] == nil })
-		if at.level > 0 || len(slots) == 0 {
+		if at.level > 0 {
 			continue
 		}
-		seen := l.seenCalls(slots, at)
+		if seen := l.seenOf(slots, at, func(s spent) float64 { return s.alone }); seen != nil {
+			for _, i := range slots {
+				if m.lone[i].share > 0 && m.lone[i].share < 1 {
+					l.found.alone[i] = m.trendsOf(seen)
+				}
+			}
+		}
+		slots = slices.DeleteFunc(slices.Clone(slots), func(i int32) bool { return m.inCalls[i] == nil })
+		if len(slots) == 0 {
+			continue
+		}
+		inCalls := func(s spent) float64 { return s.inCalls }
+		seen := l.seenOf(slots, at, inCalls)
 		if seen == nil {
-			seen = l.seenCalls(mine[everywhere], everywhere)
+			seen = l.seenOf(mine[everywhere], everywhere, inCalls)
 		}
 		if seen != nil {
 			for _, i := range slots {
@@ -338,13 +361,12 @@ func (l *timeLearner) seen(slots []int32, at site, n int) (seen []timed) {
 	return seen
 }
 
-// seenCalls returns the times in calls of MPI of the other traces at a site relative to those of slots, nil if a trace
-// has none.
-func (l *timeLearner) seenCalls(slots []int32, at site) (seen []timed) {
+// seenOf returns a part of the times of the other traces at a site relative to those of slots, nil if a trace has none.
+func (l *timeLearner) seenOf(slots []int32, at site, part func(spent) float64) (seen []timed) {
 	for k := range l.others {
 		other := &l.others[k]
-		a := l.totalOf(slots, &other.weights, other.times).inCalls
-		b := other.totalOf(other.sites[at], &other.ones, nil).inCalls
+		a := part(l.totalOf(slots, &other.weights, other.times).spent)
+		b := part(other.totalOf(other.sites[at], &other.ones, nil).spent)
 		if a <= 0 || b <= 0 {
 			return nil
 		}
@@ -370,9 +392,16 @@ func (g *target) setTimes() {
 			if c := t.inCalls[slot]; c != nil {
 				calls = c.share(&g.old, g.new.ranks, g.new.grid)
 			}
+			if a := t.alone[slot]; a != nil {
+				g.alone[slot] = g.likeliest(a).share(&g.old, g.new.ranks, g.new.grid)
+			}
 		} else if t == nil && g.o.Growth != Unknown {
 			calls = fractionOf(g.growth(g.o.Growth))
-			if _, some := g.lone[slot]; some {
+			switch g.lone[slot].share {
+			case 0:
+			case 1:
+				f = calls
+			default:
 				g.alone[slot] = calls
 			}
 		}
@@ -458,15 +487,18 @@ func (g *target) trends(w *weights) (all []*trended, sum float64) {
 			continue
 		}
 		cost := g.costOf(slot, w, n)
-		sum += cost.compute + cost.inCalls
-		compute, calls := g.o.times.of(slot), g.o.times.ofCalls(slot)
+		sum += cost.all()
+		compute, alone, calls := g.o.times.of(slot)
 		if given := []trend{{{1, g.o.Growth.basis()}}}; g.o.times == nil && g.o.Growth != Unknown {
-			if calls = given; g.lone[slot].share == 1 {
+			if alone, calls = given, given; g.lone[slot].share == 1 {
 				compute = given
 			}
 		}
 		if cost.compute > 0 {
 			add(compute, false, cost.compute, n)
+		}
+		if cost.alone > 0 {
+			add(alone, false, cost.alone, n)
 		}
 		if cost.inCalls > 0 {
 			add(calls, true, cost.inCalls, n)
@@ -484,20 +516,19 @@ func (g *target) times() []int {
 	return times
 }
 
-// of returns the trends of the computation of a slot, nil if nothing is known.
-func (t *times) of(slot int32) []trend {
+// of returns the trends of the computation of a slot, of the part that one rank alone has, and of its calls of MPI; nil
+// if nothing is known.
+func (t *times) of(slot int32) (compute, alone, calls []trend) {
 	if t == nil {
-		return nil
+		return nil, nil, nil
 	}
-	return t.compute[slot]
-}
-
-// ofCalls returns the trend of the calls of MPI in a slot, nil if nothing is known.
-func (t *times) ofCalls(slot int32) []trend {
-	if t == nil || t.inCalls[slot] == nil {
-		return nil
+	if compute, alone = t.compute[slot], t.alone[slot]; alone == nil {
+		alone = compute
 	}
-	return []trend{t.inCalls[slot]}
+	if c := t.inCalls[slot]; c != nil {
+		calls = []trend{c}
+	}
+	return compute, alone, calls
 }
 
 // maxError is the relative error that the length of a new trace may have.
@@ -528,7 +559,7 @@ func (g *target) longest() (rank int) {
 		}
 		for rank := range sums {
 			cost := g.costAt(int32(i), rank)
-			sums[rank] += float64(times[i]) * (cost.compute + cost.inCalls)
+			sums[rank] += float64(times[i]) * cost.all()
 		}
 
 	}
