@@ -189,6 +189,17 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// TestTables checks that each row of a table has a line: no line has a row of dashes behind another row.
+func TestTables(t *testing.T) {
+	for _, path := range files(t, ".md") {
+		for i, l := range strings.Split(read(t, path), "\n") {
+			if strings.Contains(strings.TrimLeft(l, " |-:"), "| --- ") {
+				t.Errorf("%s:%d: rows of a table in one line, expected a line for each", path, i+1)
+			}
+		}
+	}
+}
+
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`^#+ +(.*)$`)
