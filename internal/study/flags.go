@@ -97,19 +97,23 @@ func (f *Flags) CheckUnused() (err error) {
 // page is the help of studies.
 const page = `A study is a file that describes a grid of runs. Its results are in a folder, a file per run:
 
-  simulate --study study.yml -o results/            run what is not there yet, also after a kill or a new value
-  simulate --study study.yml -o results/ --status   count runs; --dry-run lists them
-  simulate --study study.yml -o results/ --merge    write points.parquet, results.parquet and summary.csv
+  simulate --study study.yml -o results/            # run what is missing
+  simulate --study study.yml -o results/ --status   # count; --dry-run: list
+  simulate --study study.yml -o results/ --merge    # write the tables
 
   name: websearch
   traces:
     - {name: llm, file: llm.parquet}
-    - {name: ws, generate: "workload --sizes websearch --load {load} --ranks 128 --flows 10000"}
-  set: {backend: packet, topology: "leafspine:hosts=128,tor=16,spines=8,rate=100Gbps"}
+    - name: ws
+      generate: workload --sizes websearch --load {load} --ranks 128
+  set: {backend: packet, topology: "leafspine:hosts=128,tor=16,spines=8"}
   vary:
     transport: [ndp, dctcp]
     load: 0.2..0.8:4
   replicas: 5
+
+Runs that are missing are those after a kill, or of a new value. The tables are points.parquet, results.parquet and
+summary.csv.
 
 --pack keeps up to 1,000 runs per file, for studies of many short runs. --timing keeps wall-clock times apart.
 
