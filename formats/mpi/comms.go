@@ -32,6 +32,8 @@ type communicators struct {
 	guessed     finding     // communicators with several candidates
 	strided     finding     // communicators whose members follow from the ranks in them
 	misnumbered finding     // communicators of all ranks in which the file's rank differs from its name
+	setUp       finding     // calls that create communicators
+	setUpFor    dag.Time    // time in setUp
 }
 
 type keyInEpoch struct {

@@ -184,7 +184,7 @@ func TestStrides(t *testing.T) {
 	} {
 		var files []string
 		for rank := range n {
-			text := fmt.Sprintf("MPI_Init:-:1:2:0\nMPI_Cart_sub:1:94000%05d,%d,%d:600:700:2\n", 16*rank, rank, n)
+			text := fmt.Sprintf("MPI_Init:-:1:2:0\nMPI_Cart_sub:1:94000%05d,%d,%d:600:700:1\n", 16*rank, rank, n)
 			if number, size := c.place(rank); size > 0 {
 				comm := fmt.Sprintf("%d,%d,%d", 94100000000+160*rank, number, size)
 				text += fmt.Sprintf("MPI_Barrier:3:%s:4\nMPI_Comm_free:5:900:5\nMPI_Barrier:6:%s:7\n", comm, comm)
@@ -264,5 +264,24 @@ func TestManyCommunicators(t *testing.T) {
 	trace, _, err := readTexts(format.ReadOptions{}, files...)
 	if err != nil || len(trace.Comms) != n+1 {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestSetUp checks the warning about the time of calls that create communicators.
+func TestSetUp(t *testing.T) {
+	for end, want := range map[string]string{
+		"100": "", // 0.9 % of the time
+		"101": "x-0.txt:2: calls that create communicators, such as MPI_Comm_split, keep their recorded time on any " +
+			"machine (2 times in all, 1 % of the time of the ranks)",
+	} {
+		text := "MPI_Init:-:1:2:0\nMPI_Comm_split:91:0,%d,2:0:0:77:" + end + "\nMPI_Barrier:1000:0,%d,2:1000\n" +
+			"MPI_Finalize:1000:-\n"
+		_, warnings, err := readTexts(format.ReadOptions{}, fmt.Sprintf(text, 0, 0), fmt.Sprintf(text, 1, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(warnings, "\n"); got != want {
+			t.Errorf("end %s: warnings %q, expected %q", end, got, want)
+		}
 	}
 }

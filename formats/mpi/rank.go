@@ -190,7 +190,10 @@ func (r *rankReader) callLine(line []byte) error {
 		return err
 	}
 	if !r.left && c.do != initialize && c.do != finalize && c.do != abort {
-		r.addCall(f)
+		if d := r.addCall(f); c.do == commSplit || c.do == commDup || c.parts {
+			r.setUp.add(r.line)
+			r.setUpFor += d
+		}
 	}
 	return nil
 }
@@ -213,14 +216,16 @@ func (r *rankReader) localCall(line []byte, colon int) {
 	}
 }
 
-// addCall adds the time of a call that becomes no op.
-func (r *rankReader) addCall(f *fields) {
+// addCall adds the time of a call that becomes no op, and returns it.
+func (r *rankReader) addCall(f *fields) (took dag.Time) {
 	if !r.began || r.over || !f.hasStart || !f.hasEnd {
-		return
+		return 0
 	}
 	if at, err := r.spanOf(f); err == nil {
-		r.calls += max(0, at.end-max(at.start, r.last))
+		took = max(0, at.end-max(at.start, r.last))
+		r.calls += took
 	}
+	return took
 }
 
 // spanOf returns the time of a call, which has a start and an end.

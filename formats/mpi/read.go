@@ -223,11 +223,13 @@ func (r *rankReader) drop(i int) {
 
 // warn reports suspicious data of the trace.
 func warn(ranks []*rankReader, o format.ReadOptions) {
-	var backward, unwaited, cancelled, misnumbered, guessed, strided, cut, polled finding
-	polledFor, total := 0.0, 0.0
+	var backward, unwaited, cancelled, misnumbered, guessed, strided, cut, polled, setUp finding
+	polledFor, setUpFor, total := 0.0, 0.0, 0.0
 	for _, r := range ranks {
 		polled.merge(r.file, &r.polled)
 		polledFor += float64(r.polledFor)
+		setUp.merge(r.file, &r.setUp)
+		setUpFor += float64(r.setUpFor)
 		if last := len(r.dag.Kind) - 1; last >= 0 {
 			begin, _ := r.dag.Measured(0)
 			_, end := r.dag.Measured(last)
@@ -274,8 +276,16 @@ func warn(ranks []*rankReader, o format.ReadOptions) {
 			"the recorded time is kept (%s in all, %.3g %% of the time of the ranks)", polled.file, polled.line,
 			times(polled.count), 100*polledFor/max(total, polledFor, 1))
 	}
+	if share := setUpFor / max(total, setUpFor, 1); share >= longSetUp {
+		o.Warn("%s:%d: calls that create communicators, such as MPI_Comm_split, keep their recorded time on any "+
+			"machine (%s in all, %.3g %% of the time of the ranks)", setUp.file, setUp.line, times(setUp.count),
+			100*share)
+	}
 	warnOfEnds(&cut, o.Warn)
 }
+
+// longSetUp is the least share of calls that create communicators in the time of the ranks that is a warning.
+const longSetUp = 0.01
 
 // warnOfEnds reports the files without an end.
 func warnOfEnds(cut *finding, warn func(string, ...any)) {

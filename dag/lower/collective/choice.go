@@ -133,7 +133,9 @@ func (c *Choice) needsElements(kind dag.Subkind) bool {
 		return true
 	}
 	for ; c != nil; c = c.table {
-		if slices.ContainsFunc(c.rules[kind], func(r rule) bool { return r.elements != everything || r.dividesElements }) {
+		if slices.ContainsFunc(c.rules[kind], func(r rule) bool {
+			return r.elements != everything || r.dividesElements
+		}) {
 			return true
 		}
 	}
