@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -231,14 +230,17 @@ func (c *Config) jobs(ranks int, env *generator.Env) ([]jobConfig, error) {
 	return slices.Clip(jobs), nil
 }
 
+// maxLoad is the largest load. A larger one is a percentage; --rate has no limit.
+const maxLoad = 10
+
 // setRate sets the rate of a job, from its load if no rate was given.
 func (j *jobConfig) setRate(ranks int) error {
 	if j.rate > 0 {
 		j.Rate = j.rate * 1e9
 		return nil
 	}
-	if !(j.load > 0 && j.load <= math.MaxFloat64) {
-		return fmt.Errorf("--load is %v, expected above 0", j.load)
+	if !(j.load > 0 && j.load <= maxLoad) {
+		return fmt.Errorf("--load is %v, expected above 0 and at most %d, where 1 is the rate of --link", j.load, maxLoad)
 	}
 	j.linked = true
 	j.Rate = j.load * j.link * 1e9 * float64(ranks)

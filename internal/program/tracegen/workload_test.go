@@ -107,6 +107,8 @@ func TestWorkloadUsage(t *testing.T) {
 		"extra":                             "unknown command",
 		"--ranks 1":                         "--ranks is 1, expected 2..1048576",
 		"--load 0":                          "--load is 0, expected above 0",
+		"--load 60":                         "--load is 60, expected above 0 and at most 10, where 1 is the rate of --link",
+		"--load nan":                        "--load",
 		"--load NaN":                        `expected a number, found "NaN"`,
 		"--load 0.5 --rate 1Gbps":           "expected --load and --link, or --rate",
 		"--flows -1":                        "--flows is -1, expected 0..1099511627776",
