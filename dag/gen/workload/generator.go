@@ -240,7 +240,8 @@ func (j *jobConfig) setRate(ranks int) error {
 		return nil
 	}
 	if !(j.load > 0 && j.load <= maxLoad) {
-		return fmt.Errorf("--load is %v, expected above 0 and at most %d, where 1 is the rate of --link", j.load, maxLoad)
+		return fmt.Errorf("--load is %v, expected above 0 and at most %d, where 1 is the rate of --link", j.load,
+			maxLoad)
 	}
 	j.linked = true
 	j.Rate = j.load * j.link * 1e9 * float64(ranks)
