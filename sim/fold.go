@@ -365,9 +365,11 @@ type foundTag struct {
 // sharer is a rank that shares the ops of a pattern, with its columns in the memory of the reader. They equal those of
 // the pattern, but the comparison of ranks in the same memory takes no time.
 type sharer struct {
-	columns dag.Rank
-	pattern *pattern
-	variant *variant
+	columns  dag.Rank
+	pattern  *pattern
+	variant  *variant
+	commTags []foundTag // by match of the pattern; nil: those of the pattern
+	matches  []uint32   // their numbers
 }
 
 // pattern is what the ranks that share ops have in common.
@@ -536,10 +538,7 @@ func (f *folder) share(t *pattern, same bool) {
 	}
 	matches := t.matches
 	if !same {
-		matches = make([]uint32, len(f.commTags))
-		for k, found := range f.commTags {
-			matches[k] = c.tags.number(found.comm, found.tag)
-		}
+		matches = f.numbers(t)
 	}
 	for k := range t.channels {
 		channel := &t.channels[k]
@@ -552,7 +551,14 @@ func (f *folder) share(t *pattern, same bool) {
 		}
 	}
 	v := f.differ(t, own, matches, same)
-	f.last = &sharer{*c.r, t, v}
+	last := &sharer{columns: *c.r, pattern: t, variant: v}
+	if !same {
+		last.commTags, last.matches, f.commTags = f.commTags, matches, nil
+	}
+	if f.last != nil && f.commTags == nil {
+		f.commTags = f.last.commTags // its memory is no longer used
+	}
+	f.last = last
 	facts := p.ranks[t.rank]
 	facts.roots, facts.calcs = slices.Clone(facts.roots), v.calcs
 	for k := range facts.roots {
@@ -566,6 +572,23 @@ func (f *folder) share(t *pattern, same bool) {
 	f.many[rank] = slices.Clone(t.many)
 	c.totals.add(&t.totals)
 	c.totals.add(&v.totals)
+}
+
+// numbers returns the numbers of the current rank's pairs of communicator and tag. Many are those of the rank before.
+func (f *folder) numbers(t *pattern) []uint32 {
+	var known []foundTag
+	if last := f.last; last != nil && last.pattern == t {
+		known = last.commTags
+	}
+	matches := make([]uint32, len(f.commTags))
+	for k, found := range f.commTags {
+		if k < len(known) && known[k] == found {
+			matches[k] = f.last.matches[k]
+		} else {
+			matches[k] = f.c.tags.number(found.comm, found.tag)
+		}
+	}
+	return matches
 }
 
 // differ gives the current rank the matches and, which it returns, the lengths of calcs that it has of its own.
@@ -711,7 +734,7 @@ func (f *folder) keep(own totals) {
 	f.many[c.rank] = slices.Clone(t.many)
 	rank := &f.ranks[c.rank]
 	rank.like, rank.peers = uint32(c.rank+1), peers
-	f.last = &sharer{*r, t, t.variants[0]}
+	f.last = &sharer{columns: *r, pattern: t, variant: t.variants[0]}
 	f.patterns = append([]*pattern{t}, f.patterns[:min(len(f.patterns), mostPatterns-1)]...)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -173,6 +173,20 @@ func (c *columnSet) suspect() bool {
 	return slices.ContainsFunc(c.readers[:], func(r columnReader) bool { return r != nil && r.outOfRange() })
 }
 
+// sameLists reports whether rank k of the block has as many rows as the rank before, and the same lists in all columns.
+func (c *columnSet) sameLists(k int) bool {
+	same := false
+	for _, reader := range c.readers {
+		if r, is := reader.(*listReader); is && len(r.offsets) > 0 {
+			if !r.like.same(k) {
+				return false
+			}
+			same = true
+		}
+	}
+	return same
+}
+
 // chunkReader is the context of a column reader in the file.
 type chunkReader struct {
 	file   *File
