@@ -25,8 +25,9 @@ type Folded struct {
 
 	many   [][]uint32  // by rank: the unmet dependencies of ops with manyWaits; nil if no op has that many
 	ops    []Op        // those of ranks that differ from all before; see Find
-	blocks []foldedOps // by block of 1<<bits ops: that of the rank of its first one
-	bits   uint8       // so that no block has ops of more than two ranks, unless it is of foldedBlock ops
+	blocks []blockOps  // each of 1<<bits ops
+	bits   uint8       // so that no block has ops of more than two ranks, unless it is of fewest ops
+	mixed  bool        // some blocks have ops of more ranks, or of two with a rank without ops between
 	common []foldedOps // by rank
 	ranks  []foldedRank
 }
@@ -41,6 +42,14 @@ type foldedOps struct {
 	rank  uint32
 	end   uint32 // number after that of its last op
 	delta uint32 // added to the number of an op: its index in Folded.ops
+}
+
+// blockOps is what [Folded.Find] needs for the ops of a block: of one rank, or of one and the next.
+type blockOps struct {
+	rank  uint32 // that of the first op
+	last  uint32 // number of its last op, which may be in a later block
+	delta uint32 // foldedOps.delta of this rank
+	step  uint32 // by how much that of the next rank is more
 }
 
 // foldedBlock is the smallest number of ops of a block. Programs whose ranks have fewer on average are not folded.
@@ -68,10 +77,15 @@ func (p *Program) Folded() *Folded {
 // Op.Match of a send or receive, see [Folded.Partner], and Op.Size of a calc, see [Folded.Length].
 func (f *Folded) Find(i uint32) (op *Op, rank uint32) {
 	b := &f.blocks[i>>(f.bits&31)]
-	for i >= b.end {
-		b = &f.common[b.rank+1]
+	if f.mixed {
+		c := &f.common[b.rank]
+		for i >= c.end {
+			c = &f.common[c.rank+1]
+		}
+		return &f.ops[i+c.delta], c.rank
 	}
-	return &f.ops[i+b.delta], b.rank
+	next := (b.last - i) >> 31 // 1 if the op is of the next rank: without a branch, since that would be unpredictable
+	return &f.ops[i+b.delta+b.step&-next], b.rank + next
 }
 
 // Ops returns the constant parts of the ops of a rank. An op with number i is at index i+delta, modulo 1<<32.
@@ -320,13 +334,20 @@ func (f *folding) divide(p *Program) {
 		fewest = min(fewest, p.Start[rank+1]-p.Start[rank])
 	}
 	f.bits = uint8(max(foldedBlockBits, bits.Len32(fewest)-1))
-	f.blocks = make([]foldedOps, (p.NumOps()-1)>>f.bits+1)
+	f.blocks = make([]blockOps, (p.NumOps()-1)>>f.bits+1)
 	rank := 0
 	for block := range f.blocks {
 		for f.common[rank].end <= uint32(block)<<f.bits {
 			rank++
 		}
-		f.blocks[block] = f.common[rank]
+		own, b := &f.common[rank], &f.blocks[block]
+		*b = blockOps{rank: own.rank, last: own.end - 1, delta: own.delta}
+		end := min(uint32(block+1)<<f.bits, uint32(p.NumOps())) // of the block
+		if own.end < end {
+			next := &f.common[rank+1]
+			b.step = next.delta - own.delta
+			f.mixed = f.mixed || next.end < end || next.end == own.end
+		}
 	}
 }
 
