@@ -346,7 +346,7 @@ func (f *folding) divide(p *Program) {
 		if own.end < end {
 			next := &f.common[rank+1]
 			b.step = next.delta - own.delta
-			f.mixed = f.mixed || next.end < end || next.end == own.end
+			f.mixed = f.mixed || false
 		}
 	}
 }
