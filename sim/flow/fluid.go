@@ -281,13 +281,10 @@ func (s *fluid) leave(f uint32) {
 		l.users[at] = moved
 		s.flows[moved.flow].at[moved.hop] = at
 		l.users = l.users[:last]
-		switch {
-		case !math.IsInf(s.levels[i], 1):
-			s.pending.lower(i, max(level, s.levels[i]))
-		case last == 0:
+		if last == 0 && math.IsInf(s.levels[i], 1) {
 			s.loads[i].used, s.loads[i].stale = 0, 0
-		default:
-			s.use(i, -ratio*level)
+		} else {
+			s.alter(i, -ratio*level, level)
 		}
 	}
 	x.active = false

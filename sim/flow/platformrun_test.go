@@ -285,6 +285,28 @@ func TestPlatformNearTies(t *testing.T) {
 	}
 }
 
+// TestPlatformTieEnds checks that a FATPIPE link limits a flow from the end of another one on. That one was at its bound
+// below the level of the link, and so the others were, too. The times are SimGrid's.
+func TestPlatformTieEnds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.xml")
+	text := `<platform version="4.1"><zone id="w" routing="Full">
+		<host id="a"/><host id="b"/><host id="c"/><host id="d"/>
+		<link id="p" bandwidth="1042MBps"/><link id="q" bandwidth="985MBps"/><link id="r" bandwidth="1657MBps"/>
+		<link id="x" bandwidth="87MBps" latency="307us" sharing_policy="FATPIPE"/>
+		<link id="s" bandwidth="225MBps" latency="555us"/>
+		<route src="a" dst="b"><link_ctn id="p"/><link_ctn id="q"/><link_ctn id="x"/><link_ctn id="r"/></route>
+		<route src="c" dst="d"><link_ctn id="r"/><link_ctn id="x"/><link_ctn id="s"/></route></zone></platform>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace := traceOf(4, message{0, 1, 3_657_875, 0}, message{1, 0, 1_000_000, 0}, message{2, 3, 1_000_000, 0},
+		message{3, 2, 3146, 0})
+	want := []dag.Time{47_338_956_835, 15_843_815_231, 30_402_502_480, 11_251_899_299}
+	if got := ends(t, trace, "topology="+file, "flow-model=lv08"); !slices.Equal(got, want) {
+		t.Errorf("ends at %v, expected %v", got, want)
+	}
+}
+
 // TestPlatformOneWay checks that a flow whose acknowledgements have no path takes its links alone.
 func TestPlatformOneWay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.xml")

@@ -3,6 +3,7 @@ package platform
 import (
 	"container/heap"
 	"math"
+	"slices"
 )
 
 // graph is the routes of a zone whose longer routes consist of them: the shortest ones, by number of links.
@@ -147,26 +148,47 @@ func (r *Router) shortest(z *zone, from, to int32) (in, out int32, err error) {
 			break
 		}
 	}
-	latency, joined := r.path.Latency, false
-	for i := len(parts) - 1; i >= 0; i-- {
-		part := parts[i]
-		if z.nested && i < len(parts)-1 && parts[i+1].to != part.from {
-			joined = true
-			if err := r.global(parts[i+1].to, part.from); err != nil {
-				return nobody, nobody, err
+	join := func(i int) error { // of a route and the one after it, by i
+		if !z.nested || parts[i+1].to == parts[i].from {
+			return nil
+		}
+		return r.global(parts[i+1].to, parts[i].from)
+	}
+	if z.kind == kindDijkstra {
+		err = r.backwards(parts, join)
+	} else {
+		for i, part := range slices.Backward(parts) {
+			if i < len(parts)-1 {
+				if err := join(i); err != nil {
+					return nobody, nobody, err
+				}
 			}
+			r.add(part.links...)
+		}
+	}
+	if err != nil {
+		return nobody, nobody, err
+	}
+	return parts[len(parts)-1].from, parts[0].to, nil
+}
+
+// backwards appends routes that are listed from the last on, and what joins them. As in SimGrid, which prepends link by
+// link, those of each route are in reverse order, and latencies are added from the last route on: rounding depends on
+// both.
+func (r *Router) backwards(parts []*route, join func(i int) error) error {
+	at := len(r.path.Links)
+	for i, part := range parts {
+		if i > 0 {
+			start := len(r.path.Links)
+			if err := join(i - 1); err != nil {
+				return err
+			}
+			slices.Reverse(r.path.Links[start:])
 		}
 		r.add(part.links...)
 	}
-	if z.kind == kindDijkstra && !joined { // SimGrid adds from the last route on; rounding depends on the order
-		for _, part := range parts {
-			for _, i := range part.links {
-				latency += r.p.Links[i].Latency
-			}
-		}
-		r.path.Latency = latency
-	}
-	return parts[len(parts)-1].from, parts[0].to, nil
+	slices.Reverse(r.path.Links[at:])
+	return nil
 }
 
 // before returns the node before each node on the paths from one.

@@ -120,6 +120,16 @@ const vivaldi = `<platform version="4.1"><zone id="s" routing="Vivaldi">
 	<peer id="p" speed="1f" bw_in="1MBps" bw_out="2MBps" coordinates="3 4 5"/>
 	<peer id="q" speed="1f" bw_in="1MBps" bw_out="2MBps" coordinates="0 0 -1"/></zone></platform>`
 
+// chained has zones in a zone with the routing Dijkstra.
+const chained = `<platform version="4.1"><zone id="z" routing="Dijkstra">
+	<cluster id="c" prefix="c" suffix="" radical="0-1" speed="1f" bw="1GBps" lat="1us" router_id="cr"/>
+	<cluster id="d" prefix="d" suffix="" radical="0-1" speed="1f" bw="1GBps" lat="1us" router_id="dr"/>
+	<cluster id="e" prefix="e" suffix="" radical="0-1" speed="1f" bw="1GBps" lat="1us" router_id="er"/>
+	<link id="g" bandwidth="1Bps" latency="1us"/><link id="h" bandwidth="1Bps" latency="1us"/>
+	<zoneRoute src="c" dst="d" gw_src="cr" gw_dst="dr"><link_ctn id="g"/><link_ctn id="h"/></zoneRoute>
+	<zoneRoute src="d" dst="e" gw_src="dr" gw_dst="er"><link_ctn id="h"/><link_ctn id="g"/><link_ctn id="g"/></zoneRoute>
+	</zone></platform>`
+
 // nested has zones in zones.
 const nested = `<platform version="4.1"><zone id="top" routing="Floyd">
 	<cluster id="c" prefix="c" suffix="" radical="0-3" speed="1f" bw="1GBps" lat="1us"/>
@@ -196,6 +206,7 @@ func TestPlatformRoutes(t *testing.T) {
 			"link_from_0_3_1_DOWN h"},
 		{"bypass between zones", nested, 6, 0, "__loopback__ x c_link_1_UP c_link_0_DOWN"},
 		{"bypass in a zone", nested, 6, 7, "x"},
+		{"chain of zones, links in SimGrid's order", chained, 0, 5, "c_link_0_UP h g g g h e_link_1_DOWN"},
 		{"fat trees count the hosts of those before", nested, 8, 11, "link_from_0_7_8_UP link_from_3_7_17_DOWN"},
 		{"fat tree with parallel links", clusterOf(`radical="0-3" topology="FAT_TREE" topo_parameters="1;4;1;2"`), 1, 2,
 			"link_from_1_7_2_UP link_from_2_7_5_DOWN"},

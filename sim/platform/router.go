@@ -248,6 +248,8 @@ func (r *Router) distance(z *zone, from, to int32) error {
 	if !known || !knownToo {
 		return errors.New("found no coordinates of one of them")
 	}
-	r.path.Latency += (math.Hypot(a[0]-b[0], a[1]-b[1]) + math.Abs(a[2]) + math.Abs(b[2])) / 1000
+	x, y := a[0]-b[0], a[1]-b[1]
+	plane := math.Sqrt(float64(x*x) + float64(y*y)) // rounded as in SimGrid, unlike math.Hypot
+	r.path.Latency += (plane + math.Abs(a[2]) + math.Abs(b[2])) / 1000
 	return nil
 }
