@@ -1,16 +1,17 @@
 #!/bin/sh
-# usage: sh all.sh [--size small|medium|full] [--seeds N] [--out FOLDER] [--page PAGE.md]
+# usage: sh all.sh [--size small|medium|full] [--seeds N] [--out FOLDER] [--page PAGE.md] [--jobs N]
 # Runs the scripts of all figures and prints a line each. Their tables go to FOLDER/ID.txt and FOLDER/ID.csv, their
 # pictures to FOLDER/ID.svg. With --page, it also writes the results as a page of Markdown, and copies the pictures to the
-# folder figures beside it. Exits with 1 if an assertion failed.
+# folder figures beside it. --jobs is the number of scripts at a time (default 1). Exits with 1 if an assertion failed.
 set -eu
 
 folder=$(dirname "$0")
-out=. page= size=small options=
+out=. page= size=small options= jobs=1
 while [ $# -gt 1 ]; do
     case $1 in
     --out) out=$2 ;;
     --page) page=$2 ;;
+    --jobs) jobs=$2 ;;
     --size) size=$2 && options="$options --size $2" ;;
     --seeds) options="$options --seeds $2" ;;
     *) break ;;
@@ -23,12 +24,15 @@ if [ $# -gt 0 ]; then
 fi
 mkdir -p "$out"
 failed=0
+rm -f "$out"/*.failed
+printf '%s\n' "$folder"/[A-Z]*.sh | xargs -P "$jobs" -I '{}' sh -c '
+    id=$(basename "$1" .sh) out=$2
+    shift 2
+    sh "$0" "$@" --out "$out" >"$out/$id.txt" || echo $? >"$out/$id.failed"' '{}' '{}' "$out" $options
 for script in "$folder"/[A-Z]*.sh; do
     id=$(basename "$script" .sh)
-    status=0
-    sh "$script" $options --out "$out" >"$out/$id.txt" || status=$?
     title=$(sed -n "1s/^$id: \(.*\) (size .*/\1/p" "$out/$id.txt")
-    if [ "$status" -eq 0 ]; then
+    if [ ! -e "$out/$id.failed" ]; then
         awk -v id="$id" -v title="$title" '
             /^  note:/ { next }
             NR > 2 && / (exact|within|trend holds)/ { good++ }
