@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -54,10 +55,9 @@ func titled(line string) *tool {
 		return &tool{"nccl-tests", parseNCCL}
 	case strings.HasPrefix(lower, "# osu "):
 		return &tool{"osu", parseOSU}
-	case strings.HasPrefix(lower, "# size n prtt("), strings.HasPrefix(lower, "## netgauge"):
+	case strings.HasPrefix(lower, "# size n prtt("), strings.HasPrefix(lower, "## netgauge"),
+		netgaugeRoundTrip.MatchString(line):
 		return &tool{"netgauge", parseNetgauge}
-	case netgaugeRoundTrip.MatchString(line):
-		return &tool{"netgauge", parseNetgaugeLog}
 	}
 	return nil
 }
@@ -448,25 +448,29 @@ func parseNCCL(p *parser, line string) error {
 // netgaugeShort is a line that netgauge's pattern one_one prints without -v.
 var netgaugeShort = regexp.MustCompile(`^(\d+) bytes\s+-> ([0-9.]+) us\s+==`)
 
-// parseNetgauge parses a line of netgauge: loggp.out ("# size n PRTT(1,0,s) ..."), or times of one_one, RTT/2.
+// parseNetgauge parses a line of netgauge: loggp.out ("# size n PRTT(1,0,s) ..."), the standard output of pattern
+// loggp, whose other lines are messages, or times of one_one, RTT/2.
 func parseNetgauge(p *parser, line string) error {
 	if m := netgaugeShort.FindStringSubmatch(line); m != nil {
 		return p.netgauge(m[1], m[2], 1)
 	}
-	if strings.HasPrefix(line, "#") {
-		if strings.HasPrefix(line, "# size n PRTT(") {
-			p.test = "loggp"
-		}
-		return nil
+	if m := netgaugeResult.FindStringSubmatch(line); m != nil {
+		return p.overheads(m[1], m[2], m[3])
 	}
-	if netgaugeRoundTrip.MatchString(line) || netgaugeResult.MatchString(line) {
-		return parseNetgaugeLog(p, line)
+	if m := netgaugeRoundTrip.FindStringSubmatch(line); m != nil {
+		p.test = cmp.Or(p.test, loggpPrinted)
+		return p.roundTrips(m[1], m[2], m[3], m[4], m[5])
 	}
 	fields := strings.Fields(line)
 	switch {
-	case p.test == "loggp" && len(fields) >= 3:
+	case strings.HasPrefix(line, "# size n PRTT("):
+		p.test = loggpFile
+		return nil
+	case strings.HasPrefix(line, "#"), p.test == loggpPrinted:
+		return nil
+	case p.test == loggpFile && len(fields) >= 3:
 		return p.loggp(fields)
-	case p.test != "loggp" && len(fields) > 8 && fields[1] == "-":
+	case p.test != loggpFile && len(fields) > 8 && fields[1] == "-":
 		// The median of RTT/2 is the third number behind the second dash.
 		dashes := 0
 		for i, f := range fields {
@@ -482,6 +486,12 @@ func parseNetgauge(p *parser, line string) error {
 	}
 	return fmt.Errorf("expected a line of netgauge's loggp or one_one, found %q", line)
 }
+
+// Values of parser.test of netgauge's pattern loggp.
+const (
+	loggpFile    = "loggp.out"
+	loggpPrinted = "loggp"
+)
 
 // loggp adds the measurements of a line of loggp.out: size, n, PRTT(1,0,s), PRTT(n,0,s), PRTT(n,PRTT(1,0,s),s), L, o_s,
 // o_r and others. A round trip PRTT(n,d,s) has n messages, with a delay d before each but the first, and an answer of
@@ -507,19 +517,16 @@ var (
 	netgaugeResult = regexp.MustCompile(`^L=\S+\s+s=(\d+)\s+o_s=(\S+)\s+o_r=(\S+)\s+g=`)
 )
 
-// parseNetgaugeLog parses a line of the standard output of netgauge's pattern loggp; other lines are messages.
-func parseNetgaugeLog(p *parser, line string) error {
-	if m := netgaugeResult.FindStringSubmatch(line); m != nil {
-		return p.overheads(m[1], m[2], m[3])
-	}
-	m := netgaugeRoundTrip.FindStringSubmatch(line)
-	if m == nil || m[3] == "1" || strings.Trim(m[2], "0.") != "" {
+// roundTrips adds a median of round trips of a number of messages of some bytes, with a delay before each but the
+// first. Those with delays, and those that measure o_r, are not used.
+func (p *parser) roundTrips(count, delay, receives, bytes, time string) error {
+	switch {
+	case receives == "1" || strings.Trim(delay, "0.") != "":
 		return nil
+	case count == "1":
+		return p.netgauge(bytes, time, 2)
 	}
-	if m[1] == "1" {
-		return p.netgauge(m[4], m[5], 2)
-	}
-	return p.manyMessages(m[4], m[1], m[5])
+	return p.manyMessages(bytes, count, time)
 }
 
 // manyMessages adds PRTT(n,0,s) behind PRTT(1,0,s) as a window of n messages: its answer is that of the smallest size
