@@ -15,6 +15,7 @@ import (
 // Format is blkparse's default output format.
 var Format = format.Format{
 	Name:    "blkparse",
+	Modes:   format.Modes{Lenient: true},
 	Title:   "blkparse text output: block-layer traces of Linux (blktrace)",
 	Detect:  func(head []byte) bool { return blockio.FirstLine(head, isEvent) },
 	Read:    read,

@@ -14,6 +14,7 @@ import (
 // Format is the format of the tracer's output.
 var Format = format.Format{
 	Name:       "blktracer",
+	Modes:      format.Modes{Lenient: true},
 	Title:      "ATLAHS block I/O traces",
 	Extensions: []string{".io"},
 	Detect:     detect,

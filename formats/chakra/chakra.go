@@ -22,6 +22,7 @@ import (
 // Format is the protobuf form, which simulators read.
 var Format = format.Format{
 	Name:         "chakra",
+	Modes:        format.Modes{Compat: true, Lenient: true, CompatOutput: true},
 	Title:        "Chakra execution traces (.et), one file per rank",
 	Tensors:      Tensors,
 	Extensions:   []string{".et"},
@@ -40,6 +41,7 @@ var Format = format.Format{
 // JSON is the form of Chakra's jsonizer.
 var JSON = format.Format{
 	Name:         "chakrajson",
+	Modes:        format.Modes{Compat: true, Lenient: true, CompatOutput: true},
 	Title:        "Chakra execution traces as JSON (Chakra's jsonizer), one file per rank",
 	Extensions:   []string{".json"},
 	Detect:       detectJSON,

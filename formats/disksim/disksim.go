@@ -28,6 +28,7 @@ const (
 func (c clock) format(name, title string) format.Format {
 	return format.Format{
 		Name:    name,
+		Modes:   format.Modes{Lenient: true},
 		Title:   title,
 		Detect:  func(head []byte) bool { return blockio.FirstLine(head, c.isRecord) },
 		Read:    c.read,

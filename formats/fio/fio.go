@@ -17,6 +17,7 @@ import (
 // Format is fio's I/O log format.
 var Format = format.Format{
 	Name:       "fio",
+	Modes:      format.Modes{Lenient: true},
 	Title:      "fio I/O logs, versions 2 and 3; version 3 is written",
 	Extensions: []string{".iolog"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },

@@ -52,6 +52,7 @@ type Format struct {
 	// Input.At.
 	Stream func(in *Input, o ReadOptions) (Stream, error)
 
+	Modes        Modes        // modes that change how traces are read and written
 	Options      *OptionTable // options of reading; nil: none
 	WriteOptions *OptionTable // options of writing; nil: none
 
@@ -93,6 +94,13 @@ type Format struct {
 	// WriteOnce is WriteSource by Stream.Once, into an output with o.Rewrite, and returns the number of ops. It returns
 	// ErrTwice for a trace that it cannot write so; the output is then useless. It may be nil.
 	WriteOnce func(w io.Writer, s Stream, o WriteOptions) (ops int64, err error)
+}
+
+// Modes are the modes of ReadOptions and WriteOptions that a format has. In others, they change nothing.
+type Modes struct {
+	Compat       bool // of ReadOptions
+	Lenient      bool
+	CompatOutput bool // Compat of WriteOptions
 }
 
 // Stream is a source whose first call of Header or Once reads the whole trace, with the errors and warnings of Read.

@@ -59,10 +59,10 @@ func (r *textReader) usualLines(b []byte, p int) int {
 				break
 			}
 			target, end, ok := usualNumber(b, q+k+n)
-			if !ok || b[end] != '\n' || max(number, target) >= uint64(len(labels.numbers)) {
+			if !ok || b[end] != '\n' || max(number, target) >= labels.known() {
 				break
 			}
-			op, on := labels.numbers[number], labels.numbers[target]
+			op, on := labels.op(number), labels.op(target)
 			if op == 0 || on == 0 {
 				break
 			}
@@ -72,7 +72,7 @@ func (r *textReader) usualLines(b []byte, p int) int {
 			continue
 		}
 		i, op := len(blk.kind), blk.ops()
-		if number < uint64(len(labels.numbers)) || number > 1024+2*uint64(op) || op == dag.MaxOps {
+		if number < labels.known() || number > 1024+2*uint64(op) || op == dag.MaxOps {
 			break
 		}
 		label := b[p:q]
@@ -113,10 +113,15 @@ func (r *textReader) usualLines(b []byte, p int) int {
 		if !ok || b[q] != '\n' || max(cpu, nic) > cpuNumber.max {
 			break
 		}
-		for uint64(len(labels.numbers)) < number {
-			labels.numbers = append(labels.numbers, 0)
+		if labels.inSequence(number, op) {
+			labels.sequence++
+		} else {
+			labels.spread()
+			for uint64(len(labels.numbers)) < number {
+				labels.numbers = append(labels.numbers, 0)
+			}
+			labels.numbers = append(labels.numbers, int32(op)+1)
 		}
-		labels.numbers = append(labels.numbers, int32(op)+1)
 		if (!canonical || number != uint64(op)+1) && !blk.name.Append(i, string(label)) {
 			break
 		}

@@ -17,6 +17,7 @@ import (
 // Text is the text form, one statement per line.
 var Text = format.Format{
 	Name:         "goal",
+	Modes:        format.Modes{Compat: true, CompatOutput: true},
 	Title:        "GOAL schedules of LogGOPSim and ATLAHS, text",
 	Extensions:   []string{".goal"},
 	Detect:       detectText,
@@ -41,6 +42,7 @@ var Text = format.Format{
 // Binary is the binary form, which the simulators run.
 var Binary = format.Format{
 	Name:         "goalbin",
+	Modes:        format.Modes{Lenient: true, CompatOutput: true},
 	Title:        "GOAL schedules of LogGOPSim and ATLAHS, binary (txt2bin)",
 	Extensions:   []string{".bin", ".goalbin"},
 	Binary:       true,

@@ -5,6 +5,7 @@ package goal
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 
 	"github.com/tracedag/tracedag/dag"
 )
@@ -14,6 +15,10 @@ import (
 type labelTable struct {
 	prefix  []byte
 	numbers []int32 // 1 + the op of prefix and number, 0: none
+
+	// sequence is the number of the first ops of the block whose labels are the prefix and 1, 2, ... They are not in
+	// numbers, which is empty unless sequence is 0.
+	sequence int
 
 	seed    maphash.Seed
 	slots   []labelSlot // the length is a power of two
@@ -95,6 +100,11 @@ func (t *labelTable) define(label []byte, op int) (canonical bool) {
 		t.setPrefix(label)
 	}
 	number, ok := t.number(label)
+	if ok && t.inSequence(number, op) {
+		t.sequence++
+		return string(t.prefix) == "l"
+	}
+	t.spread()
 	// sparse numbers go to the hash table, because a large number would need much memory
 	if !ok || number > 1024+2*uint64(op) {
 		t.insert(label, op)
@@ -110,11 +120,44 @@ func (t *labelTable) define(label []byte, op int) (canonical bool) {
 	return number == uint64(op)+1 && string(t.prefix) == "l"
 }
 
+// inSequence reports whether the label of the prefix and a number, of an op, continues the sequence.
+func (t *labelTable) inSequence(number uint64, op int) bool {
+	return op == t.sequence && number == uint64(op)+1 && len(t.numbers)+len(t.entries) == 0
+}
+
+// spread enters the labels of the sequence in numbers.
+func (t *labelTable) spread() {
+	if t.sequence == 0 {
+		return
+	}
+	t.numbers = slices.Grow(t.numbers, t.sequence+1)[:t.sequence+1]
+	for i := range t.numbers {
+		t.numbers[i] = int32(i)
+	}
+	t.sequence = 0
+}
+
+// known returns a number above those of all labels with the prefix that are not in the hash table.
+func (t *labelTable) known() uint64 {
+	if t.sequence > 0 {
+		return uint64(t.sequence) + 1
+	}
+	return uint64(len(t.numbers))
+}
+
+// op returns 1 + the op of the prefix and a number below known, 0 if there is none.
+func (t *labelTable) op(number uint64) int32 {
+	if t.sequence > 0 {
+		return int32(number)
+	}
+	return t.numbers[number]
+}
+
 // lookup returns the op of a label, or -1.
 func (t *labelTable) lookup(label []byte) int {
 	number, ok := t.number(label)
-	if ok && number < uint64(len(t.numbers)) && t.numbers[number] > 0 {
-		return int(t.numbers[number]) - 1
+	if ok && number < t.known() && t.op(number) > 0 {
+		return int(t.op(number)) - 1
 	}
 	return t.find(label)
 }
@@ -180,7 +223,7 @@ func (t *labelTable) place(entry int32, label []byte) {
 // reset empties the table for the next block. It shrinks a hash table that the block used little of, so that one
 // large block does not slow down later ones.
 func (t *labelTable) reset() {
-	t.prefix, t.numbers = t.prefix[:0], t.numbers[:0]
+	t.prefix, t.numbers, t.sequence = t.prefix[:0], t.numbers[:0], 0
 	if len(t.entries) == 0 {
 		return
 	}

@@ -22,6 +22,7 @@ import (
 // Format is the flow-list format.
 var Format = format.Format{
 	Name:       "hpcc",
+	Modes:      format.Modes{Lenient: true},
 	Title:      "HPCC flow lists, also used by other ns-3 simulators",
 	Extensions: []string{".flow"},
 	Detect:     detect,

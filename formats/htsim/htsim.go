@@ -18,6 +18,7 @@ import (
 // Format is the connection-matrix format.
 var Format = format.Format{
 	Name:       "htsim",
+	Modes:      format.Modes{Lenient: true},
 	Title:      "htsim connection matrices",
 	Extensions: []string{".cm"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isHeader) },

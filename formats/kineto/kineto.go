@@ -16,6 +16,7 @@ import (
 // Format is the traces of torch.profiler.
 var Format = format.Format{
 	Name:       "kineto",
+	Modes:      format.Modes{Compat: true, Lenient: true},
 	Title:      "torch.profiler (Kineto) traces of GPU jobs, one JSON file per rank",
 	Extensions: []string{".json"},
 	Detect:     detect,

@@ -14,6 +14,7 @@ import (
 // Format is the trace format of liballprof.
 var Format = format.Format{
 	Name:    "mpi",
+	Modes:   format.Modes{Compat: true, Lenient: true},
 	Title:   "MPI traces of liballprof, one file per rank",
 	Detect:  detect,
 	Files:   files,

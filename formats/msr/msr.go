@@ -17,6 +17,7 @@ import (
 // Format is the format of the MSR Cambridge traces.
 var Format = format.Format{
 	Name:    "msr",
+	Modes:   format.Modes{Lenient: true},
 	Title:   "MSR Cambridge block-storage traces (CSV)",
 	Detect:  func(head []byte) bool { return blockio.FirstLine(head, isRecord) },
 	Read:    read,

@@ -22,6 +22,7 @@ import (
 // Format is the exports of Nsight Systems.
 var Format = format.Format{
 	Name:       "nsys",
+	Modes:      format.Modes{Lenient: true},
 	Title:      "Nsight Systems exports with NCCL annotations (SQLite, JSON lines, CSV tables)",
 	Extensions: []string{".sqlite", ".jsonl", ".nsys-rep", ".qdrep"},
 	Binary:     true,

@@ -17,6 +17,7 @@ import (
 // Format is the workload text of SimAI. [Options] give the number of ranks and passes.
 var Format = format.Format{
 	Name:   "simai",
+	Modes:  format.Modes{Compat: true},
 	Title:  "SimAI workload texts and AICB logs",
 	Detect: detect,
 	Read:   read,

@@ -20,6 +20,7 @@ import (
 // Format is the time-independent trace.
 var Format = format.Format{
 	Name:         "simgrid",
+	Modes:        format.Modes{Lenient: true},
 	Title:        "SimGrid time-independent traces of MPI programs (smpirun -trace-ti)",
 	Extensions:   []string{".ti"},
 	Detect:       detect,

@@ -18,6 +18,7 @@ import (
 // Format is the SPC trace format.
 var Format = format.Format{
 	Name:       "spc",
+	Modes:      format.Modes{Lenient: true},
 	Title:      "SPC block-storage traces, including the UMass collection",
 	Extensions: []string{".spc"},
 	Detect:     func(head []byte) bool { return blockio.FirstLine(head, isRecord) },

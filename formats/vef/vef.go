@@ -17,6 +17,7 @@ import (
 // Format is VEF.
 var Format = format.Format{
 	Name:         "vef",
+	Modes:        format.Modes{Lenient: true},
 	Title:        "VEF: MPI traces and traffic models of the TraceLib simulators",
 	Extensions:   []string{".vef"},
 	Detect:       detect,

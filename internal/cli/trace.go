@@ -39,6 +39,7 @@ type ReadFlags struct {
 	CheckedComms bool
 
 	formats *formatFlags // nil if not registered
+	modes   *modes       // nil if not registered
 }
 
 // Register adds the flags to the command. Formats share an existing flag --seed.
@@ -60,6 +61,7 @@ func (f *ReadFlags) Register(p *Program, cmd *cobra.Command) {
 		return f.Options
 	})
 	f.formats.seed = f.FormatSeed
+	f.modes = newModes(p, cmd, p.Formats.Readable())
 }
 
 // formatsTopic is the help topic that lists formats.
@@ -132,6 +134,7 @@ func (p *Program) OpenFiles(names []string, f ReadFlags, o ReadOptions) (_ *Open
 		CheckedComms: f.CheckedComms, Context: p.Context(),
 		Stdin: p.Stdin, Digest: o.Digest, Warn: p.Warn, Outputs: p.outputs,
 		Own: func(found *format.Format, name string) (own format.Options, err error) {
+			f.modes.reads(found, &f)
 			if t.warnings, err = f.formats.misplaced(found.Options, name, found); err == nil {
 				t.own = all.of(found.Options)
 				t.fixed = f.formats.ignoresRanks(found.Options)
@@ -186,6 +189,11 @@ func checkExist(names []string) error {
 func (f *ReadFlags) Reference() bool {
 	all, err := f.formats.apply()
 	return f.Compat || err == nil && all.imitates()
+}
+
+// Imitate makes outputs those of the reference program if the flags select its behavior.
+func (f *WriteFlags) Imitate(read *ReadFlags) {
+	f.Compat, f.modes = read.Reference(), read.modes
 }
 
 // Read reads the whole trace.
@@ -296,6 +304,7 @@ type WriteFlags struct {
 	approx  bool           // explicit default
 	formats *formatFlags   // nil if not registered
 	flags   *pflag.FlagSet // of the command
+	modes   *modes         // of reading; nil: none
 }
 
 // provenancePage is the help of the provenance.
@@ -389,6 +398,9 @@ func (p *Program) TargetIn(path string, output *format.Format, f WriteFlags) (*T
 	}
 	if _, err := f.formats.misplaced(output.WriteOptions, path, output); err != nil {
 		return nil, err
+	}
+	if f.Compat {
+		f.modes.writes(output)
 	}
 	own := all.of(output.WriteOptions)
 	return &Target{Path: path, Format: output, Strict: f.Strict, Compat: f.Compat, own: own}, nil

@@ -21,6 +21,7 @@ import (
 // Format is the text format of ASTRA-sim 1.0. [Options] give the number of ranks and passes and the cycle.
 var Format = format.Format{
 	Name:    "astratext",
+	Modes:   format.Modes{Compat: true, Lenient: true},
 	Title:   "ASTRA-sim 1.0 text workloads, layer by layer",
 	Detect:  detect,
 	Read:    read,

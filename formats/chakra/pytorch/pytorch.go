@@ -24,6 +24,7 @@ import (
 // Format is PyTorch's execution trace format, one file per rank.
 var Format = format.Format{
 	Name:    "pytorch",
+	Modes:   format.Modes{Compat: true, Lenient: true},
 	Title:   "PyTorch execution traces (JSON), one file per rank",
 	Detect:  beginning.Match,
 	Files:   nodejson.Files,

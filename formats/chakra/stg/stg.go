@@ -20,6 +20,7 @@ import (
 // Format is STG's JSON, one file per rank.
 var Format = format.Format{
 	Name:    "stg",
+	Modes:   format.Modes{Compat: true, Lenient: true},
 	Title:   "STG (Symbolic Tensor Graph) graphs as JSON, one file per rank",
 	Detect:  detect,
 	Files:   nodejson.Files,

@@ -18,6 +18,7 @@ import (
 // Format is the feeder's JSON, one file per rank.
 var Format = format.Format{
 	Name:    "workloadgraph",
+	Modes:   format.Modes{Compat: true, Lenient: true},
 	Title:   "workload_graph of Chakra's first feeder (JSON), one file per rank",
 	Detect:  beginning.Match,
 	Files:   nodejson.Files,

@@ -118,7 +118,7 @@ each FILE on its own. Outputs appear complete or not at all; losses are reported
 				c.passInputs = append(c.passInputs, second...)
 			}
 			c.p, c.read, c.write, c.lowers, c.retitle = p, read, &write, lowering.Asked(), cmd.Flags().Changed("title")
-			write.Compat = read.Reference()
+			write.Imitate(&read)
 			if toSet {
 				return c.publish(&set, cmd, args, jobs)
 			}
