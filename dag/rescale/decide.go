@@ -1,6 +1,7 @@
 package rescale
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type Difference struct {
 	Ranks int     // of the other trace
 	Bytes float64 // sum of the differences of bytes of pairs of ranks and of collectives, relative to all bytes
 	Calcs float64 // difference of the total time of calcs, relative
+	// Longest is the difference of the time of calcs of the rank with the longest, relative.
+	Longest float64
 }
 
 // most returns the largest differences.
@@ -31,6 +34,14 @@ func (d *Decision) most() (bytes, calcs float64) {
 		bytes, calcs = max(bytes, o.Bytes), max(calcs, o.Calcs)
 	}
 	return bytes, calcs
+}
+
+// nearest returns the difference of the trace whose number of ranks is nearest to another one.
+func (d *Decision) nearest(ranks int) Difference {
+	return slices.MinFunc(d.Others, func(a, b Difference) int {
+		far := func(o Difference) float64 { return math.Abs(math.Log(float64(o.Ranks) / float64(ranks))) }
+		return cmp.Compare(far(a), far(b))
+	})
 }
 
 // better reports whether the differences are less than those of another decision, which may be nil.
@@ -175,6 +186,12 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 				d.Ranks, m.old.ranks, 100*d.Bytes, 100*maxDifference)
 		}
 	}
+	if d := best.nearest(o.Ranks); max(d.Calcs, d.Longest) > maxError && !o.Likeliest {
+		return nil, refuse("no rule gives the time of calcs of all traces: rescaled to the %d ranks of another one, "+
+			"the nearest to %d, that of all ranks would differ by %.3g %%, of the longest by %.3g %%, expected %.3g %% "+
+			"or less; use traces nearer to the new number of ranks, or --likeliest", d.Ranks, o.Ranks, 100*d.Calcs,
+			100*d.Longest, 100*maxError)
+	}
 	best.Options.settled = !o.FixedRounds && !o.GrowingRounds
 	best.Options.compare, best.Options.decided = !fixed, best
 	return best, nil
@@ -242,6 +259,7 @@ type volumes struct {
 	pairs       map[pair]float64
 	collectives [dag.NumSubkinds]float64
 	calcs       float64
+	longest     float64 // calcs of a rank
 }
 
 func volume(t *dag.Trace) *volumes {
@@ -250,14 +268,17 @@ func volume(t *dag.Trace) *volumes {
 		v.pairs[pair{p.Src, p.Dst}] = p.Bytes.Float()
 	}
 	for _, r := range t.Ranks {
+		calcs := 0.0
 		for i, kind := range r.Kind {
 			switch kind {
 			case dag.Coll:
 				v.collectives[r.Subkind.At(i)] += float64(r.Bytes.At(i)) + float64(r.RecvBytes.At(i))
 			case dag.Calc:
-				v.calcs += float64(r.CalcTime(i)) + float64(r.Flops.At(i))
+				calcs += float64(r.CalcTime(i)) + float64(r.Flops.At(i))
 			}
 		}
+		v.calcs += calcs
+		v.longest = max(v.longest, calcs)
 	}
 	return v
 }
@@ -284,6 +305,7 @@ func compare(a, b *volumes) (d Difference) {
 	}
 	if b.calcs > 0 {
 		d.Calcs = math.Abs(a.calcs-b.calcs) / b.calcs
+		d.Longest = math.Abs(a.longest-b.longest) / b.longest
 	}
 	return d
 }

@@ -92,31 +92,27 @@ func (m *model) loneShare(slot int32, rank int) (share, longest float64) {
 
 // shareLone makes the parts of calcs that one rank alone has in a trace parts of those at the same sites of the others.
 func shareLone(models []*model) {
-	type place struct {
-		site
-		last bool
+	var found [2]map[site]bool // of the first and the last rank
+	for i := range found {
+		found[i] = map[site]bool{}
 	}
-	found := map[place]bool{}
 	sites := make([]map[site][]int32, len(models))
 	for k, m := range models {
 		sites[k] = m.sites()
 		for at, slots := range sites[k] {
 			for _, i := range slots {
 				if l, some := m.lone[i]; some && l.share < 1 && at.level == 0 {
-					found[place{at, l.rank > 0}] = true
+					found[min(l.rank, 1)][at] = true
 				}
 			}
 		}
 	}
 	for k, m := range models {
-		for at := range found {
-			rank := 0
-			if at.last {
-				rank = m.old.ranks - 1
-			}
-			for _, i := range sites[k][at.site] {
-				if _, known := m.lone[i]; !known {
-					if share, _ := m.loneShare(i, rank); share > 0 && share < 1 {
+		for n, rank := range []int{0, m.old.ranks - 1} {
+			for at := range found[n] {
+				for _, i := range sites[k][at] {
+					share, _ := m.loneShare(i, rank)
+					if _, known := m.lone[i]; !known && share > 0 && share < 1 {
 						m.lone[i] = loner{rank, share}
 					}
 				}
@@ -228,6 +224,36 @@ func (g *target) openTimes() (all []openTime) {
 		}
 	}
 	return all
+}
+
+// shrinking returns the share of the calcs of the longest rank whose time becomes less than on the recorded ranks of
+// any trace, the factor by which it does, and the change of the length of the new trace, relative, if it did not. The
+// traces do not show whether it has parts that stop shrinking.
+func (g *target) shrinking() (share, factor, change float64) {
+	w := weights{make([]float64, g.old.ranks)}
+	w.each[g.longest()] = 1
+	all, sum := g.trends(&w)
+	now, before := 0.0, 0.0
+	for _, c := range all {
+		t := g.usualTrend()
+		switch {
+		case c.calls && c.trends == nil:
+			continue
+		case c.trends != nil:
+			t = g.likeliest(c.trends)
+		}
+		least, f := 1.0, g.factor(t)
+		for _, grid := range g.o.seen {
+			least = min(least, t.of(&g.old, product(grid), grid))
+		}
+		if f < least {
+			now, before = now+c.cost, before+float64(c.cost*least/f)
+		}
+	}
+	if now == 0 {
+		return 0, 1, 0
+	}
+	return now / sum, now / before, (before - now) / (sum + g.outside())
 }
 
 // growth returns the factor of times with a growth.

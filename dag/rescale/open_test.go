@@ -156,7 +156,8 @@ func TestJoinedRoot(t *testing.T) {
 		for _, rank := range []int{0, 1, 127} {
 			a, b := got.Ranks[rank].Duration.At(0), want.Ranks[rank].Duration.At(0)
 			if math.Abs(float64(a)/float64(b)-1) > c.near {
-				t.Errorf("%s: the first calc of rank %d takes %v, expected %v: %q", c.name, rank, a, b, report.Summary())
+				t.Errorf("%s: the first calc of rank %d takes %v, expected %v: %q", c.name, rank, a, b,
+					report.Summary())
 			}
 		}
 	}

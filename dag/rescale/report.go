@@ -51,6 +51,8 @@ type Second struct {
 	Ranks int     `json:"ranks"`
 	Bytes float64 `json:"bytes_difference"` // of pairs of ranks and collectives, relative to all bytes
 	Calcs float64 `json:"calcs_difference"` // of the total time, relative
+	// Longest is the difference of the longest calcs of a rank, relative.
+	Longest float64 `json:"longest_difference"`
 }
 
 // Grid is the grid of the ranks, the fastest dimension first.

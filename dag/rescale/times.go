@@ -624,6 +624,11 @@ func (g *target) reportTimes(r *Report) {
 		}
 		r.Times = append(r.Times, e)
 	}
+	if share, factor, change := g.shrinking(); change > maxError {
+		r.Assumptions = append(r.Assumptions, fmt.Sprintf("%.0f %% of the time of calcs of the longest rank keeps "+
+			"shrinking, to %.2g of the least in a trace; for each percent of it that does not, the trace is %.2g %% "+
+			"longer", 100*share, factor, change))
+	}
 	for _, o := range g.open {
 		r.Open = append(r.Open, Open{o.what, o.kept, o.growth.basis().text(), o.change})
 		r.Warnings = append(r.Warnings, fmt.Sprintf("one trace does not show %s: taken as %s; %s: --second-trace "+

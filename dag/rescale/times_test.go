@@ -52,6 +52,10 @@ func TestTimes(t *testing.T) {
 		{"communicators", still, still, still, func(n float64) float64 { return 1e4*n - 5e4 }, []int{32, 64}, 256,
 			"in calls of MPI as N"},
 		{"larger communicators", still, still, still, power(2e5, 1), []int{32}, 256, "in calls of MPI as N"},
+		{"a least time", func(n float64) float64 { return max(64e6/n, 1.5e6) }, still, still, power(0, 0),
+			[]int{32, 64}, 256, "as 1/N, at least 37.5 %"},
+		{"a least time of the first trace", func(n float64) float64 { return max(6.4e6/n, 0.7e6) }, still, still,
+			power(0, 0), []int{4, 8}, 256, "as 1/N, at least"},
 		{"fewer ranks", power(4e6, -1), still, still, power(1e5, 1), []int{32}, 8, "fixed"},
 	} {
 		make := func(n int) *dag.Trace {
@@ -133,5 +137,50 @@ func TestRoot(t *testing.T) {
 	checkEqual(t, "root", got, collected(128))
 	if a, b := makespan(t, got), makespan(t, collected(128)); a != b {
 		t.Errorf("makespan %d, expected %d", a, b)
+	}
+}
+
+// TestTimesDiffer checks that times of which no trend gives those of the trace with the nearest number of ranks are
+// refused.
+func TestTimesDiffer(t *testing.T) {
+	make := func(n int) *dag.Trace {
+		return computing(n, map[int]float64{16: 2e6, 32: 6e6, 64: 1e6}[n], 1e5, 1e5, 0)
+	}
+	decide := func(o rescale.Options) error {
+		_, err := rescale.Decide(context.Background(), make(16), []*dag.Trace{make(32), make(64)}, o, false)
+		return err
+	}
+	var refusal *rescale.Refusal
+	if err := decide(rescale.Options{Ranks: 128}); !errors.As(err, &refusal) ||
+		!strings.Contains(err.Error(), "no rule gives the time of calcs of all traces: rescaled to the 64 ranks") {
+		t.Errorf("error %v, expected a refusal about times", err)
+	}
+	if err := decide(rescale.Options{Ranks: 128, Likeliest: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShrinking checks that the report states that times become less than in any trace, and what that means.
+func TestShrinking(t *testing.T) {
+	make := func(n int) *dag.Trace { return computing(n, 48e6/float64(n), 0, 0, 0) }
+	for _, c := range []struct {
+		ranks int
+		want  string // "": nothing
+	}{
+		{128, "assumed: 100 % of the time of calcs of the longest rank keeps shrinking, to 0.25 of the least in a " +
+			"trace; for each percent of it that does not, the trace is 3 % longer"},
+		{24, ""},
+		{8, ""},
+	} {
+		o := rescale.Options{Ranks: c.ranks}
+		d, err := rescale.Decide(context.Background(), make(16), []*dag.Trace{make(32)}, o, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, report := mustRescale(t, make(16), d.Options)
+		text := strings.Join(report.Summary(), "\n")
+		if c.want == "" && strings.Contains(text, "shrinking") || !strings.Contains(text, c.want) {
+			t.Errorf("%d ranks: %q, expected %q", c.ranks, text, c.want)
+		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// trend is how a time depends on the ranks: the sum of its parts, relative to the time of the recorded trace.
+// trend is how a time depends on the ranks: the sum of its parts, relative to the time of the recorded trace, and not
+// less than a part of the basis least.
 type trend []part
 
 // part is a part of a time and how it grows.
@@ -21,6 +22,7 @@ type basis struct {
 	power float64
 	dim   int // or allRanks
 	log   bool
+	floor bool
 }
 
 // Bases of times.
@@ -30,6 +32,7 @@ var (
 	linear  = basis{power: 1, dim: allRanks}
 	surface = basis{power: -0.5, dim: allRanks} // borders of parts of a plane
 	log2    = basis{dim: allRanks, log: true}
+	least   = basis{dim: allRanks, floor: true} // of work that does not divide further
 )
 
 // of returns the value of the basis relative to that on the ranks of s.
@@ -47,11 +50,15 @@ func (b basis) of(s *space, ranks int, grid []int) float64 {
 
 // of returns the factor of times on other ranks.
 func (t trend) of(s *space, ranks int, grid []int) float64 {
-	sum := 0.0
+	sum, floor := 0.0, 0.0
 	for _, p := range t {
+		if p.by.floor {
+			floor = max(floor, p.weight)
+			continue
+		}
 		sum += float64(p.weight * p.by.of(s, ranks, grid))
 	}
-	return sum
+	return max(sum, floor)
 }
 
 // share returns the factor of times on other ranks as a fraction.
@@ -69,15 +76,22 @@ func fractionOf(f float64) share {
 }
 
 func (t trend) text() string {
-	sum := 0.0
+	sum, floor := 0.0, ""
 	for _, p := range t {
+		if p.by.floor {
+			floor = fmt.Sprintf(", at least %.3g %%", 100*p.weight)
+			continue
+		}
 		sum += max(p.weight, 0)
 	}
 	var texts []string
 	for _, p := range t {
+		if p.by.floor {
+			continue
+		}
 		switch percent := 100 * p.weight / sum; {
 		case percent >= 100:
-			return p.by.text() // less a fixed part
+			return p.by.text() + floor // less a fixed part
 		case percent > 0:
 			texts = append(texts, fmt.Sprintf("%.0f %% %s", percent, p.by.text()))
 		}
@@ -156,6 +170,9 @@ func (m *model) trendsOf(seen []timed) []trend {
 			all = append(all, t)
 		}
 	}
+	if t := m.flooredOf(seen, near); t != nil {
+		all = append(all, t)
+	}
 	best := math.Inf(1)
 	for _, t := range all {
 		best = min(best, differs(t))
@@ -217,12 +234,33 @@ func (m *model) mixOf(b [2]basis, seen []timed) trend {
 	return trend{{v, b[0]}, {w, b[1]}}
 }
 
+// flooredOf returns shares of the whole down to a least time, if two traces or more show the shares and another one of
+// more ranks the least time, or nil.
+func (m *model) flooredOf(seen []timed, near float64) trend {
+	all := m.withOwn(seen)
+	first, last := all[0], all[len(all)-1]
+	shares := trend{{first.ratio / inverse.of(&m.old, first.ranks, first.grid), inverse}}
+	if !slices.ContainsFunc(all[1:], func(at timed) bool {
+		f := shares.of(&m.old, at.ranks, at.grid)
+		return f > last.ratio && math.Abs(math.Log(f/at.ratio)) <= near
+	}) {
+		return nil
+	}
+	return append(shares, part{last.ratio, least})
+}
+
+// withOwn returns the times of all traces in the order of their ranks.
+func (m *model) withOwn(seen []timed) []timed {
+	all := append([]timed{{ranks: m.old.ranks, grid: m.old.grid, ratio: 1}}, seen...)
+	slices.SortFunc(all, func(a, b timed) int { return a.ranks - b.ranks })
+	return all
+}
+
 // trendOfCalls returns the trend of the time in calls that make communicators, which exchange data of all ranks: if it
 // grows, in proportion to the number of ranks, or by the same time for each rank as between the two traces of most
 // ranks.
 func (m *model) trendOfCalls(seen []timed) trend {
-	all := append([]timed{{ranks: m.old.ranks, grid: m.old.grid, ratio: 1}}, seen...)
-	slices.SortFunc(all, func(a, b timed) int { return a.ranks - b.ranks })
+	all := m.withOwn(seen)
 	const near = 1.1
 	same := true
 	for _, at := range seen {
