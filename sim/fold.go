@@ -26,8 +26,8 @@ type Folded struct {
 	many   [][]uint32  // by rank: the unmet dependencies of ops with manyWaits; nil if no op has that many
 	ops    []Op        // those of ranks that differ from all before; see Find
 	blocks []blockOps  // each of 1<<bits ops
-	bits   uint8       // so that no block has ops of more than two ranks, unless it is of fewest ops
-	mixed  bool        // some blocks have ops of more ranks, or of two with a rank without ops between
+	bits   uint8       // so that no block has ops of more than two ranks, unless it is of foldedBlock ops
+	mixed  bool        // some blocks have ops of more ranks, or of two that do not follow each other
 	common []foldedOps // by rank
 	ranks  []foldedRank
 }
@@ -346,7 +346,7 @@ func (f *folding) divide(p *Program) {
 		if own.end < end {
 			next := &f.common[rank+1]
 			b.step = next.delta - own.delta
-			f.mixed = f.mixed || false
+			f.mixed = f.mixed || next.end < end
 		}
 	}
 }
