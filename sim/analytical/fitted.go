@@ -54,6 +54,10 @@ func (b *backend) applyFitted() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.fittedFile, err)
 	}
+	if !b.fitted.On(b.networkFile) {
+		b.env.Warnf("--network %s: bandwidths and latencies of %s, which were estimated with %s, replace those given",
+			b.networkFile, b.fittedFile, b.fitted.Topology)
+	}
 	return nil
 }
 

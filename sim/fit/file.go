@@ -299,6 +299,22 @@ func (f *File) Beside(name string) string {
 	return f.Topology
 }
 
+// On reports whether name is the network of the file: the same text or, from any folder, a file of the same name.
+func (f *File) On(name string) bool {
+	return f.Topology == name || !strings.ContainsAny(f.Topology+name, ":@") && // descriptions, such as fattree:k=4
+		filepath.Base(f.Topology) == filepath.Base(name)
+}
+
+// OtherNetwork returns a warning if the parameters of a file multiply those of another network than the file's, or "".
+// The file may be nil.
+func (f *File) OtherNetwork(name string) string {
+	if f == nil || f.On(name) {
+		return ""
+	}
+	return fmt.Sprintf("the parameters were estimated with the network %s, not %s: their factors multiply latencies "+
+		"and rates of links", f.Topology, name)
+}
+
 // From makes the name of the file's network, if it is that of a file, one from the folder of the parameter file.
 func (f *File) From(folder string) {
 	if info, err := os.Stat(f.Topology); err != nil || !info.Mode().IsRegular() || filepath.IsAbs(f.Topology) {

@@ -16,3 +16,25 @@ func TestMisses(t *testing.T) {
 		t.Errorf("found %q, expected %q", text, want)
 	}
 }
+
+// TestOtherNetwork checks when parameters were estimated with another network.
+func TestOtherNetwork(t *testing.T) {
+	for _, c := range []struct {
+		topology, name string
+		same           bool
+	}{
+		{"a/x.xml", "x.xml", true},
+		{"x.xml", "y.xml", false},
+		{"Switch(16)@10GB/s,1us", "Switch(16)@10GB/s,1us", true},
+		{"Switch(16)@10GB/s,1us", "Ring(16)@1GB/s,1us", false},
+		{"fattree:k=4,rate=25GB/s", "fattree:k=8,rate=25GB/s", false},
+	} {
+		f := &File{Topology: c.topology}
+		if f.On(c.name) != c.same || (f.OtherNetwork(c.name) == "") != c.same {
+			t.Errorf("%s and %s: %q, expected the same network: %v", c.topology, c.name, f.OtherNetwork(c.name), c.same)
+		}
+	}
+	if text := (*File)(nil).OtherNetwork("x.xml"); text != "" {
+		t.Errorf("without a file: %q", text)
+	}
+}

@@ -201,7 +201,7 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	if err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
-	if text := b.otherNetwork(); text != "" {
+	if text := b.fitted.OtherNetwork(b.topology); text != "" {
 		env.Warnf("%s", text)
 	}
 	err = cmp.Or(b.readOptions(env), b.smpi.check(b, env), b.parseFailures(), b.checkBalance(),

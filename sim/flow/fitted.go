@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -32,15 +31,6 @@ func (b *backend) setParams(name string) error {
 	}
 	b.fitted = f
 	return nil
-}
-
-// otherNetwork returns a warning if the parameters were estimated on another network, or "".
-func (b *backend) otherNetwork() string {
-	if b.fitted == nil || filepath.Base(b.fitted.Topology) == filepath.Base(b.topology) {
-		return ""
-	}
-	return fmt.Sprintf("the parameters were estimated with the network %s, not %s: their factors multiply latencies "+
-		"and rates of links", b.fitted.Topology, b.topology)
 }
 
 // fittedTables are the tables of parameters by size: their flags, and the parameters of each segment of the file.

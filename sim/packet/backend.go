@@ -14,6 +14,7 @@ import (
 	"github.com/tracedag/tracedag/internal/units"
 	"github.com/tracedag/tracedag/param"
 	"github.com/tracedag/tracedag/sim"
+	"github.com/tracedag/tracedag/sim/fit"
 	"github.com/tracedag/tracedag/sim/measure"
 	"github.com/tracedag/tracedag/sim/platform"
 	"github.com/tracedag/tracedag/sim/topology"
@@ -36,6 +37,7 @@ type backend struct {
 	compat    string // reference simulator to reproduce; "": none
 	coupling  string // "": as compat
 	topology  string
+	fitted    *fit.File // parameters of a file; nil: none
 	ecn       string
 	balance   string
 	pathsFile string
@@ -97,6 +99,9 @@ func (b *backend) Check(env *sim.Env) (err error) {
 	}
 	if err := b.load(); err != nil {
 		return err
+	}
+	if text := b.fitted.OtherNetwork(b.topology); text != "" {
+		env.Warnf("%s", text)
 	}
 	if err := b.scale(); err != nil {
 		return fmt.Errorf("--latency-factor, --bandwidth-factor: %w", err)

@@ -37,7 +37,7 @@ func (b *backend) setParams(name string) error {
 	if err := b.Params().SetNamed(settings); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	b.topology = f.Beside(name)
+	b.fitted, b.topology = f, f.Beside(name)
 	return nil
 }
 
