@@ -176,13 +176,17 @@ func TestReaderRandom(t *testing.T) {
 }
 
 func TestReaderSchedules(t *testing.T) {
+	long := os.Getenv("TRACEDAG_LONG") != ""
 	for i, s := range schedules {
+		if strings.HasPrefix(s.name, "all-to-all") && !long {
+			s.ranks /= 4 // the number of ops is at least its square; ranks of ring-allreduce are longer than 999 ops, too
+		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			trace := s.trace(t, 20_000)
 			for k, exactly := range []bool{false, true} {
 				for n, rows := range []int{999, 6000} {
-					if (i+k+n)%2 > 0 && os.Getenv("TRACEDAG_LONG") == "" {
+					if (i+k+n)%2 > 0 && !long {
 						continue
 					}
 					f, err := openBytes(encodeGroups(t, trace, rows, exactly))

@@ -245,11 +245,13 @@ func TestPlots(t *testing.T) {
 					t.Errorf("%s, sample %d: %v", k.name, n, err)
 					break
 				}
-				if err := r.Plot(&again, f, o, nil); err != nil {
-					t.Error(err)
-				}
-				if !bytes.Equal(first.Bytes(), again.Bytes()) {
-					t.Errorf("%s, sample %d: two %s files differ", k.name, n, format)
+				if format == "svg" || n == 0 {
+					if err := r.Plot(&again, f, o, nil); err != nil {
+						t.Error(err)
+					}
+					if !bytes.Equal(first.Bytes(), again.Bytes()) {
+						t.Errorf("%s, sample %d: two %s files differ", k.name, n, format)
+					}
 				}
 				if !strings.HasPrefix(first.String(), begin) {
 					t.Errorf("%s, sample %d: the %s file begins with %.10q", k.name, n, format, first.String())

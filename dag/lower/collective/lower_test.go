@@ -111,6 +111,9 @@ func TestAlgorithms(t *testing.T) {
 	for _, a := range algorithms {
 		t.Run(name(a.kind, "/", a.name), func(t *testing.T) {
 			for _, n := range memberCounts {
+				if n > 9 && testing.Short() {
+					continue
+				}
 				for _, root := range roots(a.kind, n) {
 					for scale := range int64(2) {
 						t.Run(name(n, "/", root, "/", scale), func(t *testing.T) { checkAlgorithm(t, &a, n, root, scale) })

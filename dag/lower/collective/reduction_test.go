@@ -95,6 +95,9 @@ func TestReductions(t *testing.T) {
 			t.Parallel()
 			for _, parameters := range variants(a) {
 				for _, n := range []int{2, 3, 4, 5, 7, 8, 12, 16, 17} {
+					if n > 5 && testing.Short() {
+						continue
+					}
 					for _, bytes := range []int64{int64(8 * n), int64(512 * n)} {
 						checkReductions(t, a, parameters, n, bytes, perByte)
 					}
