@@ -92,10 +92,15 @@ type group struct {
 type part struct {
 	ratio float64
 	link  uint32
+	flows int32 // their number
 }
 
-// sums are of the ratios and of the changes of use of some flows on a link.
-type sums struct{ ratio, change float64 }
+// sums are of the ratios, of the changes of use, and of the numbers of some flows on a link.
+type sums struct {
+	ratio, change float64
+	flows         int32
+	listed        bool // the link is in touched
+}
 
 // smallGroup is the number of flows below which a group would spare nothing.
 const smallGroup = 4
@@ -460,7 +465,7 @@ func (s *fluid) bind(f uint32, to limit) {
 }
 
 // join adds a flow to the group of a link, or removes it if times is -1.
-func (s *fluid) join(i uint32, x *stream, times float64) {
+func (s *fluid) join(i uint32, x *stream, times int32) {
 	if i == noLink || !s.groups[i].known {
 		return
 	}
@@ -472,7 +477,7 @@ func (s *fluid) join(i uint32, x *stream, times float64) {
 	g.most = min(g.most, x.most)
 	for hop, link := range x.links {
 		if link != i {
-			g.parts = append(g.parts, part{times * x.route.weights[hop] * x.inverse, link})
+			g.parts = append(g.parts, part{float64(times) * x.route.weights[hop] * x.inverse, link, times})
 		}
 	}
 }
@@ -574,6 +579,7 @@ func (s *fluid) moveAll(flows []uint32, old float64, by uint32) {
 			s.record(f)
 			s.limits[f].level = level
 		}
+		s.merge(g)
 		for _, p := range g.parts {
 			s.alter(p.link, p.ratio*(level-old), least)
 		}
@@ -588,11 +594,13 @@ func (s *fluid) moveAll(flows []uint32, old float64, by uint32) {
 		weights := x.route.weights[:len(x.links)]
 		for hop, i := range x.links {
 			p := &s.sums[i]
-			if p.ratio == 0 {
+			if !p.listed {
+				p.listed = true
 				touched = append(touched, i)
 			}
 			ratio := weights[hop] * x.inverse
 			p.ratio += ratio
+			p.flows++
 			p.change += ratio * (level - from)
 		}
 	}
@@ -605,9 +613,35 @@ func (s *fluid) moveAll(flows []uint32, old float64, by uint32) {
 			continue
 		}
 		if g.known {
-			g.parts = append(g.parts, part{p.ratio, i})
+			g.parts = append(g.parts, part{p.ratio, i, p.flows})
 		}
 		s.alter(i, p.change, least)
+	}
+	g.links = len(g.parts)
+}
+
+// merge adds the parts of flows that came or went to those of the same links. A change of a link must be complete,
+// because its use may be summed anew then.
+func (s *fluid) merge(g *group) {
+	if len(g.parts) == g.links {
+		return
+	}
+	touched := s.touched[:0]
+	for _, p := range g.parts {
+		q := &s.sums[p.link]
+		if !q.listed {
+			q.listed = true
+			touched = append(touched, p.link)
+		}
+		q.ratio += p.ratio
+		q.flows += p.flows
+	}
+	s.touched, g.parts = touched, g.parts[:0]
+	for _, i := range touched {
+		if q := s.sums[i]; q.flows > 0 {
+			g.parts = append(g.parts, part{q.ratio, i, q.flows})
+		}
+		s.sums[i] = sums{}
 	}
 	g.links = len(g.parts)
 }
@@ -635,6 +669,7 @@ func (s *fluid) allowAll(flows []uint32, level float64, by uint32) bool {
 	if g.most < level {
 		return false
 	}
+	s.merge(g)
 	for _, p := range g.parts {
 		if s.levels[p.link] < level {
 			return false

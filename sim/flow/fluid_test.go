@@ -45,6 +45,15 @@ func TestLevels(t *testing.T) {
 		}
 		for !follows.earliest().empty() {
 			anew.work = math.MaxInt
+			for i := range links {
+				if g := &follows.groups[i]; g.known {
+					known++
+					joined += len(g.parts) - g.links
+				}
+				if random.Below(20) == 0 { // the use of some links is summed anew
+					follows.loads[i].stale = restale - 1 - random.Below(4)
+				}
+			}
 			at, expected := follows.next(), anew.next()
 			if math.Abs(at-expected) > 1e-12*expected {
 				t.Fatalf("seed %d: expected the next event at %v, found %v", seed, expected, at)
@@ -55,10 +64,13 @@ func TestLevels(t *testing.T) {
 					t.Fatalf("seed %d at %v: expected the level %v of flow %d, found %v", seed, at, expected, f, level)
 				}
 			}
-			for i := range follows.groups {
-				if g := &follows.groups[i]; g.known {
-					known++
-					joined += len(g.parts) - g.links
+			for i := range links {
+				used, sum := follows.loads[i].used, 0.0
+				for _, u := range follows.links[i].users {
+					sum += u.ratio * follows.limits[u.flow].level
+				}
+				if math.IsInf(follows.levels[i], 1) && math.Abs(used-sum) > 1e-9*links[i].capacity {
+					t.Fatalf("seed %d at %v: expected the use %v of link %d, found %v", seed, at, sum, i, used)
 				}
 			}
 			ended := follows.step(nil)
