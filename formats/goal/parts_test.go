@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,32 @@ func checkParts(t *testing.T, text []byte, own *Options, rng *rand.Rand) (parted
 		}
 	}
 	return parted
+}
+
+// checkRuns checks the ops and dependencies of the blocks that a source reads in parts.
+func checkRuns(t testing.TB, s *textSource, h *dag.Header, want *dag.Trace) {
+	t.Helper()
+	for _, b := range h.Batches {
+		if !s.InParts(b) {
+			continue
+		}
+		ops, whole := 0, want.Ranks[b.First]
+		err := s.ReadParts(b, func(run dag.Run) error {
+			for i := range run.Ops.Len() {
+				at := run.First + i
+				if run.Rank != b.First || at != ops || run.Ops.Op(i) != whole.Op(at) ||
+					!slices.Equal(run.Ops.Deps.Of(i), whole.Deps.Of(at)) ||
+					!slices.Equal(run.Ops.StartDeps.Of(i), whole.StartDeps.Of(at)) {
+					return fmt.Errorf("rank %d: op %d, the %d-th, is another one", run.Rank, at, ops)
+				}
+				ops++
+			}
+			return nil
+		})
+		if err != nil || ops != whole.Len() || len(whole.Order.Off)+len(whole.StartOrder.Off) > 0 {
+			t.Fatalf("%d ops of rank %d, expected %d; error %v", ops, b.First, whole.Len(), err)
+		}
+	}
 }
 
 // TestParts reads random texts in parts: labels with and without a number, dependencies near their ops and far from

@@ -42,8 +42,16 @@ func checkStream(t testing.TB, text []byte, o format.ReadOptions, own *Options) 
 		warned = nil
 		return newTextSource(plainFile("x.goal", text)[0], o, own, batch)
 	}
-	for _, batch := range []int64{1, 40, 1 << 30} {
-		s := source(batch)
+	parts := func() *textSource { // blocks of two ops or more are read in parts
+		s := source(64)
+		s.in.At, s.long, s.part = shortReads{s.in.At, 30}, 2, 2
+		return s
+	}
+	for _, batch := range []int64{1, 40, 1 << 30, 0} {
+		s := parts()
+		if batch > 0 {
+			s = source(batch)
+		}
 		h, err := s.Header()
 		if !checkRead(err) {
 			continue
@@ -55,6 +63,7 @@ func checkStream(t testing.TB, text []byte, o format.ReadOptions, own *Options) 
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: batches of %d bytes give another trace", text, batch)
 		}
+		checkRuns(t, s, h, want)
 		if h.Ops != want.Ops() || !reflect.DeepEqual(h.Kinds, want.Kinds()) {
 			t.Fatalf("%q: header of %d ops of kinds %v", text, h.Ops, h.Kinds)
 		}
