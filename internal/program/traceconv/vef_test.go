@@ -81,7 +81,7 @@ d: recv 8b from 0 tag 7
 		{"both.goal --to vef --approx", near, "1 op: dependencies on several events", 0},
 		{"both.goal --to vef", near, "1 op: dependencies on several events", 0},
 		{"both.goal --to vef --strict", "", "the format loses 1 op: dependencies on several events", 3},
-		{"both.goal --to vef --strict --approx", "", "strict approx", 2},
+		{"both.goal --to vef --strict --approx", "", "--approx and --strict exclude each other", 2},
 		// The format follows from the name; the reader reports the line with the error.
 		{"bad.vef", "", `bad.vef:1: header: expected VEF, VEF2 or VEF3, found "VFE3"`, 1},
 	} {
