@@ -350,7 +350,7 @@ func (c *batchCompiler) compile(ranks []*dag.Rank, b dag.Batch, at, end int64) e
 	return par.EachOn(len(c.workers), len(c.workers), func(k int) error {
 		w, n := c.workers[k], len(c.workers)
 		if w.folder != nil {
-			w.folder.last = nil // its memory is that of the batch before
+			w.folder.last = sharer{} // its memory is that of the batch before
 		}
 		for i := len(ranks) * k / n; i < len(ranks)*(k+1)/n; i++ {
 			first := c.first[i]

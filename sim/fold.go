@@ -366,7 +366,7 @@ type folder struct {
 	patterns     []*pattern // the last one used first
 	seen         int        // number of folding.all in patterns so far
 	alike, other int        // number of ranks with and without a pattern
-	last         *sharer    // the last rank of the batch that shares ops; nil: none so far
+	last         sharer     // the last rank of the batch that shares ops; without a pattern: none so far
 
 	// State of the current rank:
 	peers    []int32    // by partner of the pattern; unknownPeer: none so far
@@ -483,8 +483,8 @@ func (f *folder) adopt() {
 func (f *folder) fold(first int) bool {
 	for k, t := range f.patterns[first:] {
 		like := t.columns
-		if last := f.last; last != nil && last.pattern == t {
-			like = &last.columns
+		if f.last.pattern == t {
+			like = &f.last.columns
 		}
 		if !fits(f.c.r, like) {
 			continue
@@ -572,12 +572,10 @@ func (f *folder) share(t *pattern, same bool) {
 		}
 	}
 	v := f.differ(t, own, matches, same)
-	last := &sharer{columns: *c.r, pattern: t, variant: v}
+	last := sharer{columns: *c.r, pattern: t, variant: v}
 	if !same {
-		last.commTags, last.matches, f.commTags = f.commTags, matches, nil
-	}
-	if f.last != nil && f.commTags == nil {
-		f.commTags = f.last.commTags // its memory is no longer used
+		last.matches = matches
+		last.commTags, f.commTags = f.commTags, f.last.commTags // which is no longer used
 	}
 	f.last = last
 	facts := p.ranks[t.rank]
@@ -598,8 +596,8 @@ func (f *folder) share(t *pattern, same bool) {
 // numbers returns the numbers of the current rank's pairs of communicator and tag. Many are those of the rank before.
 func (f *folder) numbers(t *pattern) []uint32 {
 	var known []foundTag
-	if last := f.last; last != nil && last.pattern == t {
-		known = last.commTags
+	if f.last.pattern == t {
+		known = f.last.commTags
 	}
 	matches := make([]uint32, len(f.commTags))
 	for k, found := range f.commTags {
@@ -648,7 +646,7 @@ func (f *folder) index(t *pattern) {
 // variant returns the lengths of the current rank's calcs, which it makes a variant of the pattern.
 func (f *folder) variant(t *pattern) *variant {
 	c := f.c
-	if last := f.last; last != nil && last.pattern == t && c.r.Duration.Equal(last.columns.Duration) {
+	if last := &f.last; last.pattern == t && c.r.Duration.Equal(last.columns.Duration) {
 		return last.variant
 	}
 	for _, v := range t.variants {
@@ -755,7 +753,7 @@ func (f *folder) keep(own totals) {
 	f.many[c.rank] = slices.Clone(t.many)
 	rank := &f.ranks[c.rank]
 	rank.like, rank.peers = uint32(c.rank+1), peers
-	f.last = &sharer{columns: *r, pattern: t, variant: t.variants[0]}
+	f.last = sharer{columns: *r, pattern: t, variant: t.variants[0]}
 	f.patterns = append([]*pattern{t}, f.patterns[:min(len(f.patterns), mostPatterns-1)]...)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
