@@ -214,13 +214,13 @@ func TestPlatformTies(t *testing.T) {
 	}
 }
 
-// TestPlatformSpeeds checks that calcs with operations take the speed of their host, and that a warning says when ranks
-// share a core.
+// TestPlatformSpeeds checks that calcs with operations take the speed of their host, and that warnings say when ranks
+// share a core and when speeds are not constant.
 func TestPlatformSpeeds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.xml")
 	text := `<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="2Gf"/>
-		<host id="b" speed="1Gf,3megaflops" core="2" pstate="1"/><link id="l" bandwidth="1GBps"/>
-		<route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>`
+		<host id="b" speed="1Gf,3megaflops" core="2" pstate="1" speed_file="b.speed"/>
+		<link id="l" bandwidth="1GBps"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -248,12 +248,17 @@ func TestPlatformSpeeds(t *testing.T) {
 		if got := []string{r.Finish[0].String(), r.Finish[1].String()}; !slices.Equal(got, want) {
 			t.Errorf("%s: ends at %v, expected %v", backend, got, want)
 		}
-		if len(warned) != 2 || !strings.HasPrefix(warned[0], "computations keep the durations of the trace") {
+		if len(warned) != 3 || !strings.HasPrefix(warned[0], "computations keep the durations of the trace") {
 			t.Errorf("%s: warnings %q, expected one about durations first", backend, warned)
 		}
-		const warning = "2 ranks compute on host a with 1 cores: each has the speed of a core, while SimGrid divides it"
-		if !slices.Contains(warned, warning) {
-			t.Errorf("%s: warnings %q, expected %q", backend, warned, warning)
+		for _, warning := range []string{
+			"2 ranks compute on host a with 1 cores: each has the speed of a core, while SimGrid divides it",
+			"profiles of hosts, such as that of b, are not read: computations take the speed of their host as if it were " +
+				"constant, while SimGrid changes it",
+		} {
+			if !slices.Contains(warned, warning) {
+				t.Errorf("%s: warnings %q, expected %q", backend, warned, warning)
+			}
 		}
 	}
 }

@@ -87,8 +87,8 @@ func timeOf(flops int64, speed float64) dag.Time {
 }
 
 // Check returns an error if the calcs that got a duration have other ones on the given hosts. It calls warn if more
-// ranks compute on a host than it has cores, and if calcs keep durations that do not depend on the speeds of their
-// hosts.
+// ranks compute on a host than it has cores, if a host has a profile of its speed, and if calcs keep durations that do
+// not depend on the speeds of their hosts.
 func (c *Computed) Check(hosts []uint32, warn func(format string, args ...any)) error {
 	if c == nil {
 		return nil
@@ -107,6 +107,10 @@ func (c *Computed) Check(hosts []uint32, warn func(format string, args ...any)) 
 	if differ && c.kept.Load() {
 		warn("computations keep the durations of the trace, though the speeds of hosts differ; " +
 			"operations without a duration (no --host-speed) take the speed of their host")
+	}
+	if timed && c.p.profiled != "" {
+		warn("profiles of hosts, such as that of %s, are not read: computations take the speed of their host as if it "+
+			"were constant, while SimGrid changes it", c.p.profiled)
 	}
 	for host, n := range ranks {
 		if cores := c.p.processors[host].cores; timed && n > cores {

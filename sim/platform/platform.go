@@ -29,6 +29,7 @@ type Platform struct {
 	Settings map[string]string
 
 	processors []processor // by host
+	profiled   string      // a host whose speed or availability changes, "" for none
 
 	hosts    []point
 	others   []point // routers and zones

@@ -108,7 +108,7 @@ var synonyms = map[string]string{"AS": "zone", "ASroute": "zoneRoute", "bypassAS
 // ignored are elements without effect on routes, with all that they contain.
 var ignored = []string{"disk", "actor", "random", "model_prop", "trace"}
 
-// hostProfiles are the kinds of profiles of hosts, whose speeds have no effect.
+// hostProfiles are the kinds of profiles of hosts.
 var hostProfiles = []string{"", "SPEED", "HOST_AVAIL"}
 
 // inside is the element around an element.
@@ -190,8 +190,14 @@ func (r *reader) open(name string, attr []xml.Attr) (inner bool, err error) {
 			r.p.Settings[values["id"]] = values["value"]
 		}
 		return false, nil
-	case slices.Contains(ignored, name) || name == "trace_connect" && slices.Contains(hostProfiles, values["kind"]):
+	case name == "trace_connect" && slices.Contains(hostProfiles, values["kind"]):
+		r.p.profiled = cmp.Or(r.p.profiled, values["element"])
 		return false, nil
+	case slices.Contains(ignored, name):
+		return false, nil
+	}
+	if values["speed_file"] != "" || values["availability_file"] != "" {
+		r.p.profiled = cmp.Or(r.p.profiled, values["id"])
 	}
 	known, ok := attributes[name]
 	if !ok {
