@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tracedag/tracedag/dag"
+	"github.com/tracedag/tracedag/dag/attr"
 	"github.com/tracedag/tracedag/internal/par"
 	"github.com/tracedag/tracedag/memory"
 )
@@ -894,9 +895,12 @@ func (g *target) sizeReceives(out *dag.Trace) {
 // keepText removes from the template what holds for the recorded rank only.
 func (m *model) keepText(i int) {
 	s := &m.slots[i]
-	const mode = `{"mpi":{"mode":`
-	if !strings.HasPrefix(s.template.Attrs, mode) {
-		s.template.Attrs = ""
+	s.template.Attrs = keptAttrs(s.template.Attrs)
+	for rank, op := range m.opAt[i] {
+		if op >= 0 && keptAttrs(m.from.Ranks[rank].Attrs.At(int(op))) != s.template.Attrs {
+			s.template.Attrs = ""
+			break
+		}
 	}
 	s.template.Job = 0
 	for rank, op := range m.opAt[i] {
@@ -905,4 +909,17 @@ func (m *model) keepText(i int) {
 			return
 		}
 	}
+}
+
+// keptAttrs returns those attributes of an op that hold for any number of ranks: the mode of a send, and the size of
+// the elements of a collective.
+func keptAttrs(attrs string) string {
+	const mode = `{"mpi":{"mode":`
+	if strings.HasPrefix(attrs, mode) {
+		return attrs
+	}
+	if element, has := attr.ParseElement(attrs); has {
+		return attr.WithElement("", element)
+	}
+	return ""
 }

@@ -238,6 +238,17 @@ func particles(n int, others int64) *dag.Trace {
 	return t
 }
 
+// integers are allreduces of elements of 4 bytes, from a trace with the times of calls unless they are 0.
+func integers(n int, call int64) *dag.Trace {
+	return calls(n, func(_ int, add func(dag.Op)) {
+		attrs := ""
+		if call > 0 {
+			attrs = attr.CallTime(call)
+		}
+		add(dag.Op{Kind: dag.Coll, Subkind: dag.Allreduce, Bytes: 400, Attrs: attr.WithElement(attrs, 4)})
+	})
+}
+
 func TestPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -258,6 +269,8 @@ func TestPrograms(t *testing.T) {
 		{"rows", rows(16), rows(64), nil},
 		{"more rows", rows(32), rows(64), nil},
 		{"particles", particles(16, 0), particles(48, 0), nil},
+		{"integers", integers(16, 0), integers(48, 0), nil},
+		{"timed integers", integers(16, 300), integers(48, 0), nil},
 		{"particles and counts", particles(16, 8), particles(48, 8), nil},
 	} {
 		o := rescale.Options{Ranks: len(c.want.Ranks), Grid: c.grid}

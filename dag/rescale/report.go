@@ -396,7 +396,10 @@ func (g *target) dropped() (all []string) {
 	var measured, attrs bool
 	for _, r := range g.from.Ranks {
 		measured = measured || len(r.MeasuredStart) > 0
-		attrs = attrs || r.Attrs.Len() > 0
+		for i := 0; i < r.Attrs.Len() && !attrs; i++ {
+			text := r.Attrs.At(i)
+			attrs = keptAttrs(text) != text
+		}
 	}
 	if measured {
 		all = append(all, "measured times")
