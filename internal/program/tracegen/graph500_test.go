@@ -106,7 +106,7 @@ func TestGraph500Refused(t *testing.T) {
 		"--roots all":                    "--roots needs --measure",
 		"--from-graph --scale 25":        "scale is 25, expected 1..24 for a graph in memory",
 		"--from-graph --roots all":       "--roots needs --measure",
-		"--from-graph --measure":         "[print-model measure from-graph]",
+		"--from-graph --measure":         "--from-graph and --measure exclude each other",
 		"--print-model --dedup":          "--dedup needs --measure",
 		"--measure --scale 25":           "scale is 25, expected 1..24 for a graph in memory",
 		"--measure --to goal":            "--measure prints no trace",
