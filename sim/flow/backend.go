@@ -484,6 +484,7 @@ func (r *replay) simulate(b *backend, m *model, hosts []uint32, o *sim.RunOption
 	c := &coupling{
 		model: m, local: b.local, rendezvous: uint64(b.rendezvous), program: r.program, ctx: o.Context,
 		gap: uint64(b.gap), nics: max(1, r.program.NICs), listed: b.maxFlows, window: b.window,
+		leaves: m.leaves && !b.smpi.on(),
 	}
 	if b.smpi.on() {
 		c.smpi, c.mode, c.calls = &b.smpi, r.modes.of(r.program), sendCalls(r.program)

@@ -25,6 +25,7 @@ type coupling struct {
 	ends       *topology.Ends
 	local      topology.Local
 	rendezvous uint64
+	leaves     bool                        // sends end when their last byte has left
 	smpi       *smpi                       // nil: other rules of messages
 	mode       func(m uint32) sim.SendMode // with smpi
 	calls      []sendCall                  // by message, with smpi
@@ -88,6 +89,7 @@ type running struct {
 	used    []uint32 // ports, with the policy least
 	left    float64  // bytes since its path last changed
 	running bool
+	sent    bool   // its last byte has left, and its send has ended
 	number  uint32 // of the flow, from 1
 }
 
@@ -102,7 +104,7 @@ const (
 	requestArrived   sim.NetworkEvent = iota // at the receiver: an announcement has arrived
 	grantArrived                             // at the sender: the answer has arrived
 	gapEnded                                 // at the sender: its NIC is free for the message
-	sendEnded                                // at the sender: the message has arrived
+	sendEnded                                // at the sender: the message has arrived or, with leaves, has left
 	messageDelivered                         // at the receiver, after that: the message has arrived
 )
 
@@ -147,6 +149,9 @@ func (c *coupling) hand(a *sim.Actor, m uint32, t uint64) {
 			t += c.local.Time(op.Size)
 		}
 		a.Schedule(op.Rank, t, sendEnded, m)
+		if c.leaves {
+			a.Schedule(uint32(op.Peer), t, messageDelivered, m)
+		}
 		return
 	}
 	if c.nicFree != nil {
@@ -239,7 +244,9 @@ func (c *coupling) Event(a *sim.Actor, kind sim.NetworkEvent, m uint32) {
 		if c.smpi == nil || !c.smpi.detaches(c.mode(m), a.Op(m).Size) {
 			a.Sent(m, a.Now())
 		}
-		a.Schedule(uint32(a.Op(m).Peer), a.Now(), messageDelivered, m)
+		if !c.leaves {
+			a.Schedule(uint32(a.Op(m).Peer), a.Now(), messageDelivered, m)
+		}
 	case kind == sim.WakeUp:
 		c.advance(a)
 	}
@@ -292,6 +299,11 @@ func (c *coupling) run(a *sim.Actor, until uint64) {
 			c.err = sim.Interrupted(c.ctx)
 		}
 		c.ended = c.fluid.step(c.ended[:0])
+		for _, f := range c.fluid.left {
+			x := &c.active[f]
+			x.sent = true
+			a.Schedule(c.program.Ops[x.message].Rank, until, sendEnded, x.message)
+		}
 		for _, f := range c.ended {
 			c.end(a, f, until)
 			c.fluid.release(f)
@@ -322,7 +334,12 @@ func (c *coupling) end(a *sim.Actor, f uint32, at uint64) {
 		h.free = append(h.free, x.record)
 	}
 	op := &c.program.Ops[x.message]
-	a.Schedule(op.Rank, at, sendEnded, x.message)
+	if !x.sent {
+		a.Schedule(op.Rank, at, sendEnded, x.message)
+	}
+	if c.leaves {
+		a.Schedule(uint32(op.Peer), at, messageDelivered, x.message)
+	}
 }
 
 // open starts a flow for each message handed over at the present time, in the order of ranks and ops.
@@ -355,6 +372,9 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 	}
 	bytes := c.bytes(op)
 	d := c.model.flow(bytes, route)
+	if !c.leaves {
+		d.early = 0
+	}
 	r := record{source: from, target: to, bytes: bytes, start: handed, end: unfinished, latency: d.latency,
 		message: m}
 	if bytes > 0 {
@@ -370,7 +390,7 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 		c.active = append(c.active, running{})
 	}
 	x := &c.active[f]
-	x.message, x.record, x.number, x.used, x.left, x.running = m, at, number, x.used[:0], float64(bytes), true
+	*x = running{message: m, record: at, number: number, used: x.used[:0], left: float64(bytes), running: true}
 	c.running++
 	if c.load != nil {
 		x.used = append(x.used, c.used...)
@@ -438,8 +458,8 @@ func (c *coupling) route(from, to, number uint32, keep []uint32) (*route, error)
 	return r, nil
 }
 
-// Unloaded returns the time of a message in the idle network; see [sim.Unloader]. Sends end with their flow.
-func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
+// Unloaded returns the time of a message in the idle network; see [sim.Unloader].
+func (c *coupling) Unloaded(m uint32, leaves bool) (bytes, latency uint64) {
 	op := &c.program.Ops[m]
 	from, to := c.ends.Of(op, m)
 	if c.copies(m) {
@@ -454,5 +474,9 @@ func (c *coupling) Unloaded(m uint32, _ bool) (bytes, latency uint64) {
 	}
 	r := &c.records[c.number[m]-1]
 	phase := min(tick(r.latency), uint64(r.ideal()))
-	return uint64(r.ideal()) - phase, latency + phase
+	bytes = uint64(r.ideal()) - phase
+	if c.leaves && leaves {
+		phase = 0
+	}
+	return bytes, latency + phase
 }

@@ -142,6 +142,65 @@ func TestRounding(t *testing.T) {
 	}
 }
 
+// TestSendsLeave checks that a send ends when its last byte leaves its host, or in SimGrid's models when it arrives: a
+// message that depends on it starts then. A byte takes 80 ps, and a path 2 us.
+func TestSendsLeave(t *testing.T) {
+	const us, mb = dag.Microsecond, 1_000_000
+	star := "topology=star:hosts=4,rate=100Gbps,latency=1us"
+	for _, c := range []struct {
+		name  string
+		bytes int64    // of the message to rank 1
+		other dag.Time // start of another message of 1 MB to rank 1; 0: none
+		set   []string
+		want  dag.Time // start of the message to rank 2
+	}{
+		{"long", mb, 0, nil, 80 * us},
+		{"short", 100, 0, nil, 8000}, // before its first byte arrives
+		{"empty", 0, 0, nil, 0},
+		{"SimGrid's models", mb, 0, []string{"flow-model=cm02", "cross-traffic=off"}, 82 * us},
+		{"SMPI's protocol", mb, 0, []string{"detached=1", "envelope=1"}, 82*us + 80},
+		{"no latency", mb, 0, []string{"latency-factor=0"}, 80 * us},
+		{"latency factor", mb, 0, []string{"latency-factor=10"}, 80 * us},
+		{"half the rate at last", mb, 40 * us, nil, 120 * us},
+		{"half the rate after the last byte left", mb, 80 * us, nil, 80 * us},
+		{"rendezvous", mb, 0, []string{"S=1"}, 84 * us},
+		{"a link fails", mb, 0, []string{"fail=host1@42us..62us"}, 100 * us},
+		{"a link fails after the last byte left", mb, 0, []string{"fail=host1@81us..162us"}, 80 * us},
+		{"a link fails before the first byte arrives", mb, 0, []string{"fail=host1@1us..42us"}, 120 * us},
+		{"no path at first", 100, 0, []string{"fail=host1@0s..42us"}, 42*us + 8000},
+	} {
+		b := dag.NewBuilder(4)
+		first := b.Rank(0).Send(1, c.bytes, 0)
+		b.Rank(0).Send(2, 7, 0, first)
+		b.Rank(1).Recv(0, c.bytes, 0)
+		b.Rank(2).Recv(0, 7, 0)
+		if c.other > 0 {
+			b.Rank(3).Send(1, mb, 1, b.Rank(3).Calc(c.other))
+			b.Rank(1).Recv(3, mb, 1)
+		}
+		r, err := backends.Run(b.Trace(), "flow", backends.Set(append(c.set, star)...))
+		if err != nil || !r.Complete {
+			t.Fatal(c.name, err)
+		}
+		var text strings.Builder
+		r.Section("flows").Value.(*sim.Table).WriteCSV(&text)
+		starts := map[string]string{} // by destination
+		for line := range strings.Lines(text.String()) {
+			f := strings.Split(line, ",")
+			if f[0] == "0" {
+				starts[f[1]] = f[3]
+			}
+		}
+		want := c.want
+		if slices.Contains(c.set, "S=1") {
+			want += 4 * us // request and answer
+		}
+		if starts["2"] != strconv.FormatInt(int64(want), 10) {
+			t.Errorf("%s: the next message starts at %s ps, expected %v", c.name, starts["2"], want)
+		}
+	}
+}
+
 // TestRendezvous checks that a message above S starts after its request and the answer, and waits for its receive.
 func TestRendezvous(t *testing.T) {
 	star := "topology=star:hosts=2,rate=100Gbps,latency=1us"

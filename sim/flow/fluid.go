@@ -38,9 +38,10 @@ type fluid struct {
 	unused [][][]uint32 // memory of stream.at, by length
 	now    float64
 
-	// Flows by the time of their next event: the end of their latency phase, or of the flow. They are apart because few
-	// flows are in their latency phase at a time.
+	// Flows by the time of their next event: the end of their latency phase, or of the flow, or before these the
+	// departure of the last byte. They are apart because few flows are in their latency phase at a time.
 	starting, ending minHeap
+	left             []uint32 // flows whose last byte left in the latest step
 
 	// levels has the level of each link: that of its flows which nothing else limits, in bytes. It is infinite for
 	// links that are not full.
@@ -158,6 +159,7 @@ type stream struct {
 	factor  float64  // rate per share
 	left    float64  // bytes at changed
 	changed float64  // time
+	early   float64  // time from the departure of the last byte to its arrival; 0: unknown, or it has left
 	share   float64  // bytes per second
 	at      []uint32 // by hop: index in the users of the link
 }
@@ -203,8 +205,12 @@ func (s *fluid) add(at, bytes float64, d *demand) uint32 {
 	s.limits[f], s.marks[f] = limit{by: noLink}, mark{}
 	x := &s.flows[f]
 	*x = stream{route: d.route, penalty: d.penalty, inverse: 1 / d.penalty, most: d.route.bound * d.penalty,
-		factor: d.factor, left: bytes, changed: at}
-	s.starting.set(f, at+d.latency)
+		factor: d.factor, left: bytes, changed: at, early: d.early}
+	phase := d.latency
+	if d.early > 0 { // the last byte may leave before the first one arrives
+		phase = min(phase, bytes/(d.route.alone*d.factor)*psPerSecond)
+	}
+	s.starting.set(f, at+phase)
 	return f
 }
 
@@ -230,16 +236,24 @@ func (s *fluid) earliest() *minHeap {
 func (s *fluid) step(ended []uint32) []uint32 {
 	t := s.next()
 	s.now = max(s.now, t)
+	s.left = s.left[:0]
 	until := t + max(grain, t*together)
 	for {
 		q := s.earliest()
 		if q.empty() || q.first().key() > until {
 			return ended
 		}
-		f := q.first().number
+		first := q.first()
+		f := first.number
 		q.remove(f)
 		x := &s.flows[f]
 		switch {
+		case x.early > 0 && first.key() < s.arrival(x):
+			q.set(f, s.arrival(x))
+			if x.route != nil {
+				x.early = 0
+				s.left = append(s.left, f)
+			}
 		case x.active:
 			s.leave(f)
 			ended = append(ended, f)
@@ -249,6 +263,14 @@ func (s *fluid) step(ended []uint32) []uint32 {
 			s.enter(f)
 		}
 	}
+}
+
+// arrival returns the end of a flow that goes on with its share or, before its bytes arrive, that of its latency phase.
+func (s *fluid) arrival(x *stream) float64 {
+	if !x.active {
+		return x.changed + x.early
+	}
+	return x.changed + x.left/(x.share*x.factor)*psPerSecond
 }
 
 // release makes the number of an ended flow available.
@@ -724,5 +746,5 @@ func (s *fluid) apply(f uint32) {
 	}
 	x.left = max(0, x.left-x.share*x.factor*(s.now-x.changed)/psPerSecond)
 	x.changed, x.share = s.now, level/x.penalty
-	s.ending.set(f, x.changed+x.left/(x.share*x.factor)*psPerSecond)
+	s.ending.set(f, max(s.arrival(x)-x.early, x.changed))
 }

@@ -16,6 +16,7 @@ type model struct {
 	crossTraffic    bool
 	acks            float64 // with crossTraffic: share of a flow's rate on the way back
 	equal           bool    // all flows have the same weight
+	leaves          bool    // a send ends when its last byte leaves the host; otherwise, when it arrives
 }
 
 // sizeFactor is the factor of messages larger than a size.
@@ -32,7 +33,7 @@ type namedModel struct {
 
 // models are the choices of --flow-model. cm02, lv08 and smpi have the values of SimGrid 3.32.
 var models = []namedModel{
-	{"fair", model{latencyFactor: 1, bandwidthFactor: 1, equal: true}},
+	{"fair", model{latencyFactor: 1, bandwidthFactor: 1, equal: true, leaves: true}},
 	{"cm02", model{latencyFactor: 1, bandwidthFactor: 1, gamma: defaultGamma, crossTraffic: true}},
 	{"lv08", model{latencyFactor: 13.01, bandwidthFactor: 0.97, weightS: 20537, gamma: defaultGamma,
 		crossTraffic: true}},
@@ -84,6 +85,7 @@ type demand struct {
 	latency float64 // length of the latency phase in picoseconds
 	factor  float64 // rate per share
 	penalty float64 // seconds
+	early   float64 // time between the end of the send and that of the flow in picoseconds
 }
 
 // fill sets r to the route of messages on a path. back is the path of their acknowledgements.
@@ -131,6 +133,9 @@ func (m *model) flow(bytes uint64, r *route) demand {
 	d := demand{route: r, latency: r.latency * latencyFactor, factor: factor, penalty: r.penalty}
 	if m.equal || d.latency == 0 {
 		d.penalty = 1
+	}
+	if m.leaves {
+		d.early = d.latency
 	}
 	return d
 }
