@@ -528,6 +528,9 @@ func (f *folder) match(t *pattern) (same, ok bool) {
 			*found = peer
 		}
 	}
+	if slices.Contains(f.peers, unknownPeer) { // compile reports that peer
+		return false, false
+	}
 	if r.Tag.Equal(t.columns.Tag) && r.Comm.Equal(&t.columns.Comm) { // the usual case
 		return true, true
 	}

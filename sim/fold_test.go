@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -49,5 +50,26 @@ func TestFind(t *testing.T) {
 	}
 	if mixed == 0 || blocks == 0 {
 		t.Errorf("%d programs with blocks of more than two ranks and %d without, expected some of each", mixed, blocks)
+	}
+}
+
+// TestFoldPeers checks that ranks which differ from others in their partners only may not have invalid ones.
+func TestFoldPeers(t *testing.T) {
+	for _, peer := range []int32{unknownPeer - 1, unknownPeer, dag.AnySource, fewestFolded} {
+		b := dag.NewBuilder(fewestFolded)
+		for rank := range fewestFolded {
+			to := int32(0)
+			if rank == fewestFolded/2 {
+				to = peer
+			}
+			for range foldedBlock {
+				b.Rank(rank).Send(to, 8, 0)
+			}
+		}
+		_, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{Fold: true})
+		var failed *NotCompiledError
+		if !errors.As(err, &failed) || failed.Rank != fewestFolded/2 || failed.Op != 0 {
+			t.Errorf("peer %d: error %v, expected one about rank %d op 0", peer, err, fewestFolded/2)
+		}
 	}
 }

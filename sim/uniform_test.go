@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -141,5 +143,50 @@ func TestUniform(t *testing.T) {
 	}
 	if complete == 0 || incomplete == 0 {
 		t.Errorf("%d replays complete, %d incomplete, expected some of each", complete, incomplete)
+	}
+}
+
+// endingContext ends after some checks.
+type endingContext struct {
+	context.Context
+	left int
+}
+
+func (c *endingContext) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestUniformInterrupted checks that a replay ends soon after its context has, even within a window.
+func TestUniformInterrupted(t *testing.T) {
+	b := dag.NewBuilder(fewestFolded)
+	for r := range fewestFolded {
+		for range 3 * checkEvents / fewestFolded {
+			b.Rank(r).Calc(1)
+		}
+	}
+	p, err := Compile(dag.FromTrace(b.Trace()), CompileOptions{DenseStreams: true, Fold: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := Uniform{Latency: 1 << 40, Gap: 1}
+	e, err := NewEngine(p, Host{Uniform: &u}, &uniformNetwork{Uniform: u}, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.uniform == nil {
+		t.Fatal("the network is not uniform")
+	}
+	ran := int64(0)
+	e.SetProgress(func(ops int64) { ran += ops })
+	e.SetContext(&endingContext{context.Background(), 4}) // at the start, and at the first two events
+	_, err = e.Run()
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, expected %v", err, context.Canceled)
+	}
+	if all := int64(p.NumOps()); ran == 0 || ran > all/2 {
+		t.Errorf("%d of %d ops ran", ran, all)
 	}
 }
