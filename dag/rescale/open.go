@@ -179,7 +179,7 @@ func (o *openTime) text() string {
 	if change < 0 {
 		by, change = "shorter", -change
 	}
-	return fmt.Sprintf("at most %s, by which the trace is %.0f %% %s", o.growth.basis().text(), change, by)
+	return fmt.Sprintf("at most %s, which makes the trace %.0f %% %s", o.growth.basis().text(), change, by)
 }
 
 // openTimes returns the times of which one recorded trace does not show how they grow: those in calls that make

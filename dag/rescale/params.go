@@ -14,7 +14,8 @@ func (o *Options) Params() param.Set {
 		param.Bool(&o.GrowingRounds, "growing-rounds",
 			"numbers of rounds that are that of the ranks, or a part of it, grow with them"),
 		param.OneOf(&o.Growth, "growth", "growth with the ranks N of the time in calls that make communicators, and "+
-			"of calcs of the first or last rank alone; unknown: fixed, but refused if it matters; nlogn: as N log2 N",
+			"of calcs of the first or last rank alone: fixed, log, linear, nlogn (as N log2 N), square, or unknown "+
+			"(refused if it matters)",
 			Unknown, Fixed, Logarithmic, Linear, Linearithmic, Quadratic),
 		param.Bool(&o.Likeliest, "likeliest",
 			"take the likeliest of several rules that fit, and report it, instead of refusing the trace"),

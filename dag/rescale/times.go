@@ -631,8 +631,8 @@ func (g *target) reportTimes(r *Report) {
 	}
 	for _, o := range g.open {
 		r.Open = append(r.Open, Open{o.what, o.kept, o.growth.basis().text(), o.change})
-		r.Warnings = append(r.Warnings, fmt.Sprintf("one trace does not show %s: taken as %s; %s: --second-trace "+
-			"shows it, --growth states it", o.what, strings.TrimPrefix(o.kept, "as "), o.text()))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("one trace does not show %s: taken as %s; %s; --second-trace "+
+			"shows it, --growth sets it", o.what, strings.TrimPrefix(o.kept, "as "), o.text()))
 	}
 }
 
