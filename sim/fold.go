@@ -276,7 +276,7 @@ const (
 // newFolding returns the folding of a program with the given number of ops; nil if it is not to be folded.
 func (o *CompileOptions) newFolding(p *Program, ops int64) *folding {
 	ranks := int64(p.Ranks())
-	if !o.Fold || o.HighLevel || ranks < fewestFolded || ops < ranks*foldedBlock {
+	if !o.Fold || o.HighLevel || p.windows != nil || ranks < fewestFolded || ops < ranks*foldedBlock {
 		return nil
 	}
 	f := &folding{}

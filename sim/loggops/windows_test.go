@@ -92,6 +92,35 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestWindowsOfLikeRanks replays ranks in windows that share ops if all are in memory.
+func TestWindowsOfLikeRanks(t *testing.T) {
+	const ranks, steps = 80, 100
+	b := dag.NewBuilder(ranks)
+	for rank := range ranks {
+		r := b.Rank(rank)
+		for i := range steps {
+			send := r.Send(int32((rank+1)%ranks), int64(i), 0)
+			if i > 0 {
+				r.Requires(send, send-1)
+			}
+			r.Requires(r.Recv(int32((rank+ranks-1)%ranks), int64(i), 0), send)
+		}
+	}
+	trace := b.Trace()
+	for _, m := range Models {
+		r, err := Compile(dag.FromTrace(trace), m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if folded := r.program.Folded() != nil; folded != (m != ATLAHS) {
+			t.Errorf("%s: folded is %v without windows", m, folded)
+		}
+		if sameInWindows(t, 0, trace, m, Options{Params: inNanoseconds(100, 10, 5, 1, 65535)}) == 0 {
+			t.Errorf("%s: no replay in windows ended", m)
+		}
+	}
+}
+
 // chained returns a schedule in which nearly every op waits for one of the ops just before it on its rank, so that few
 // ops need be in memory at a time, and some wait for others anywhere before or after.
 func chained(random *rand.Rand) *dag.Trace {
