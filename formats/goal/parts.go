@@ -122,21 +122,25 @@ func (t *textSource) ReadParts(b dag.Batch, take func(dag.Run) error) error {
 	k, _ := h.Find(b)
 	p := t.places[k]
 	r := t.newReaderAt(p, b.First, h.Ranks)
-	ops := int64(0)
-	r.parts = &parting{ops: t.part, lag: p.lag, clocked: true, end: func(int) error { return nil }}
+	found := dag.Batch{First: b.First, Last: b.Last}
+	r.parts = &parting{ops: t.part, lag: p.lag, clocked: true, end: func(int) error {
+		found.Deps += r.block.deps.count()
+		found.StartDeps += r.block.start.count()
+		return nil
+	}}
 	r.parts.take = func(part dag.Run) error {
 		if err := par.Interrupted(t.o.Context); err != nil {
 			return fmt.Errorf("reading the trace: %w", err)
 		}
-		ops += int64(part.Ops.Len())
+		found.Ops += int64(part.Ops.Len())
 		return take(part)
 	}
 	err = format.EachLines(t.o.Context, io.NewSectionReader(t.in.At, p.from, p.to-p.from), r.parse)
 	if err == nil && r.rank < b.Last { // the file ends within the last block
 		err = r.finishBlock()
 	}
-	if err == errDisorder || err == nil && ops != b.Ops {
-		return t.changed(b, ops)
+	if err == errDisorder || err == nil && found != h.Batches[k] {
+		return t.changed(b, found.Ops)
 	}
 	return err
 }

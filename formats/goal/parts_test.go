@@ -188,6 +188,7 @@ func TestPartsChange(t *testing.T) {
 		{"l050: calc 1", "//50: calc 1"},
 		{"l040 requires l039", "l002 requires l001"},
 		{"l040 requires l039", "l030 requires l029"},
+		{"l040 requires l039", "//40 requires l039"},
 	} {
 		content := []byte(text)
 		s := inParts(content, new(Options), 10, 10, 16)

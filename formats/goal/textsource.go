@@ -282,15 +282,17 @@ func (r *batchReader) read(b dag.Batch) ([]*dag.Rank, error) {
 	if err := r.parse(p, b.Last); err != nil {
 		return nil, err
 	}
-	ops := int64(0)
+	read := dag.Batch{First: b.First, Last: b.First + len(r.ranks)}
 	for _, rank := range r.ranks {
-		ops += int64(rank.Len())
+		read.Ops += int64(rank.Len())
+		read.Deps += int64(len(rank.Deps.Off))
+		read.StartDeps += int64(len(rank.StartDeps.Off))
 	}
-	if len(r.ranks) != b.Last-b.First || ops != b.Ops {
-		return nil, t.changed(b, ops)
+	if read != h.Batches[k] {
+		return nil, t.changed(b, read.Ops)
 	}
 	ranks := r.ranks
-	if ops >= longBatch { // the caller may need the memory before it reads on
+	if read.Ops >= longBatch { // the caller may need the memory before it reads on
 		r.used = r.text.block.used()
 		r.text, r.content, r.ranks = textReader{take: r.text.take}, nil, nil
 	}
