@@ -189,8 +189,8 @@ func Decide(ctx context.Context, t *dag.Trace, others []*dag.Trace, o Options, f
 	if d := best.nearest(o.Ranks); max(d.Calcs, d.Longest) > maxError && !o.Likeliest {
 		return nil, refuse("no rule gives the time of calcs of all traces: rescaled to the %d ranks of the other "+
 			"trace nearest to %d ranks, the time of calcs differs from it by %.3g %% in all, and by %.3g %% on the "+
-			"longest rank, expected %.3g %% or less; use traces nearer to the new number of ranks, or --likeliest", d.Ranks,
-			o.Ranks, 100*d.Calcs, 100*d.Longest, 100*maxError)
+			"longest rank, expected %.3g %% or less; use traces nearer to the new number of ranks, or --likeliest",
+			d.Ranks, o.Ranks, 100*d.Calcs, 100*d.Longest, 100*maxError)
 	}
 	best.Options.settled = !o.FixedRounds && !o.GrowingRounds
 	best.Options.compare, best.Options.decided = !fixed, best
