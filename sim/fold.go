@@ -256,7 +256,7 @@ type folding struct {
 	stopped atomic.Bool // ranks are no longer folded, since too few are alike, or one is not foldable
 	stop    sync.Once
 
-	making sync.Mutex // held while a rank is compiled that may become a pattern; see folder.wait
+	making sync.Mutex // held while a rank is compiled that may become a pattern; see fewUnlike
 	mutex  sync.Mutex
 	all    []*pattern // of all folders, the first ones
 }

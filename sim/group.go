@@ -18,6 +18,7 @@ type group struct {
 	index       int         // index of this group in all
 	first, last int         // range of ranks
 	all         []*group    // all groups of the engine
+	checked     int64       // with uniform: actor.totals.events at the last check of the context
 
 	window uint     // log2 of the window length
 	end    uint64   // end of the current window
@@ -134,7 +135,7 @@ func (g *group) run(window uint64) {
 		r.next = min(r.next, g.fabricNext())
 	} else if g.due.turnTo(window); g.uniform != nil {
 		g.due.take(func(k uint32) {
-			if g.next[k]>>g.window == window {
+			if g.next[k]>>g.window == window && !g.interrupted() {
 				r := uint32(g.first) + k
 				g.record(r, g.uniform.run(g, r, g.end))
 			}
@@ -149,6 +150,15 @@ func (g *group) run(window uint64) {
 	}
 	r.next = min(r.next, g.nextDue())
 	r.failed = g.actor.err != nil
+}
+
+// interrupted reports whether the group has failed. It checks the context if it has run many events since it did so.
+func (g *group) interrupted() bool {
+	a := &g.actor
+	if uint64(a.totals.events-g.checked) >= checkEvents { // also if they count from 0 again
+		g.checked, a.err = a.totals.events, cmp.Or(a.err, Interrupted(a.e.ctx))
+	}
+	return a.err != nil
 }
 
 // runInstant runs the ranks that have events at time t, and then the fabric if no rank has more events at that time.

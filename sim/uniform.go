@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -167,8 +166,7 @@ func (s *uniformRank) pop() event.Event {
 	return ev
 }
 
-// run handles the events of a rank of a group before the time until. It returns the time of the rank's next event. Once
-// the context has ended, it sets the error of the group.
+// run handles the events of a rank of a group before the time until. It returns the time of the rank's next event.
 //
 // Own events are handled ahead of time while no posted receive waits for a message. The result is the same, because
 // nothing else can schedule own events of the rank before these: messages that arrive meanwhile wait for a receive, and
@@ -178,12 +176,6 @@ func (s *uniformRank) pop() event.Event {
 func (u *uniformRun) run(g *group, rank uint32, until uint64) (next uint64) {
 	s := &u.ranks[rank]
 	for ahead := 0; ; {
-		if g.actor.totals.events&(checkEvents-1) < 2 { // one turn of the loop is one or two events
-			g.actor.err = cmp.Or(g.actor.err, Interrupted(g.actor.e.ctx))
-		}
-		if g.actor.err != nil {
-			return never
-		}
 		own, arrival := s.nextOwn(), s.arrivals.Next()
 		switch {
 		case own < min(until, arrival):

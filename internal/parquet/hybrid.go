@@ -345,7 +345,7 @@ func (p *Page) Numbers(n int) (Numbers, bool) {
 	return Numbers{packed: packed, width: h.width / 8}, h.width == 8 || h.width == 16
 }
 
-// Same reports whether n numbers from a on are those from b on.
+// Same reports whether count numbers from a on are those from b on.
 func (n Numbers) Same(a, b, count int) bool {
 	return n.width == 0 ||
 		bytes.Equal(n.packed[a*n.width:(a+count)*n.width], n.packed[b*n.width:(b+count)*n.width])
