@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -146,5 +148,31 @@ func TestWritePartsErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, expected %q", err, c.want)
 		}
+	}
+}
+
+// wrapping is a source that wraps errors about parts.
+type wrapping struct{ *divided }
+
+func (w wrapping) ReadParts(b dag.Batch, take func(dag.Run) error) error {
+	if err := w.divided.ReadParts(b, take); err != nil {
+		return fmt.Errorf("wrapped: %w", err)
+	}
+	return nil
+}
+
+// TestWritePartsStops checks that reading ends after an error about a rank before, whatever the source does with the
+// error by which it ends.
+func TestWritePartsStops(t *testing.T) {
+	b := dag.NewBuilder(2)
+	b.Rank(0).Add(dag.Op{Duration: 1})
+	for range 5000 {
+		b.Rank(1).Add(dag.Op{Duration: 1})
+	}
+	s := wrapping{newDivided(b.Trace(), 400, func() int { return 100 })}
+	s.fails = 0
+	var file bytes.Buffer
+	if err := Format.WriteSource(&file, s, format.WriteOptions{Frugal: true}); !errors.Is(err, errDelivery) {
+		t.Errorf("error %v, expected %v", err, errDelivery)
 	}
 }

@@ -90,17 +90,20 @@ func partsAhead(h *dag.Header, p dag.Parted, read func(dag.Batch) delivery) iter
 				}
 				continue
 			}
-			err := p.ReadParts(b, func(run dag.Run) error {
-				if run.Ops.Len() == 0 {
-					return nil
-				}
-				part, err := newPart(run, b, h)
-				if err == nil && !yield(delivery{ranks: []packedRank{part}}) {
-					return errStop
-				}
-				return err
+			stopped := false
+			err := guard(func() error {
+				return p.ReadParts(b, func(run dag.Run) error {
+					if run.Ops.Len() == 0 {
+						return nil
+					}
+					part, err := newPart(run, b, h)
+					if stopped = err == nil && !yield(delivery{ranks: []packedRank{part}}); stopped {
+						return errStop
+					}
+					return err
+				})
 			})
-			if err == errStop || err != nil && !yield(delivery{err: err}) {
+			if stopped || err != nil && !yield(delivery{err: err}) {
 				return
 			}
 		}
