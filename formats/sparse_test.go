@@ -67,8 +67,8 @@ func skipMemory(t *testing.T) {
 	}
 }
 
-// withSparse yields the files with each number, and all numbers of each value, replaced by sparse. Of a binary sample with
-// a limit, each place has one of three widths of numbers, without TRACEDAG_LONG.
+// withSparse yields variants of the files in which sparse replaces one number, or all numbers with one value. For a
+// binary sample with a limit, it tries one of three widths of numbers at each place; with TRACEDAG_LONG, all three.
 func (s *sample) withSparse(binary bool) func(yield func([]file) bool) {
 	all := s.limit == 0 || os.Getenv("TRACEDAG_LONG") != ""
 	return func(yield func([]file) bool) {

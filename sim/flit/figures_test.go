@@ -33,7 +33,7 @@ type variant struct {
 	make  func(seed int64) (dag.Source, error)
 }
 
-// mean runs a variant with so many seeds, at the same time.
+// mean returns the mean figures of a variant over the given number of seeds, whose runs are concurrent.
 func (v *variant) mean(t *testing.T, seeds int) figure {
 	t.Helper()
 	preset, err := FindPreset("vef-switch")

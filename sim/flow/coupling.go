@@ -299,7 +299,7 @@ func (c *coupling) run(a *sim.Actor, until uint64) {
 			c.err = sim.Interrupted(c.ctx)
 		}
 		c.ended = c.fluid.step(c.ended[:0])
-		for _, f := range c.fluid.left {
+		for _, f := range c.fluid.departed {
 			x := &c.active[f]
 			x.sent = true
 			a.Schedule(c.program.Ops[x.message].Rank, until, sendEnded, x.message)
@@ -372,8 +372,8 @@ func (c *coupling) start(a *sim.Actor, m uint32, handed, now uint64) error {
 	}
 	bytes := c.bytes(op)
 	d := c.model.flow(bytes, route)
-	if !c.leaves {
-		d.early = 0
+	if c.leaves {
+		d.early = d.latency
 	}
 	r := record{source: from, target: to, bytes: bytes, start: handed, end: unfinished, latency: d.latency,
 		message: m}

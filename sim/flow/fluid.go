@@ -41,7 +41,7 @@ type fluid struct {
 	// Flows by the time of their next event: the end of their latency phase, or of the flow, or before these the
 	// departure of the last byte. They are apart because few flows are in their latency phase at a time.
 	starting, ending minHeap
-	left             []uint32 // flows whose last byte left in the latest step
+	departed         []uint32 // flows whose last byte left in the latest step
 
 	// levels has the level of each link: that of its flows which nothing else limits, in bytes. It is infinite for
 	// links that are not full.
@@ -236,7 +236,7 @@ func (s *fluid) earliest() *minHeap {
 func (s *fluid) step(ended []uint32) []uint32 {
 	t := s.next()
 	s.now = max(s.now, t)
-	s.left = s.left[:0]
+	s.departed = s.departed[:0]
 	until := t + max(grain, t*together)
 	for {
 		q := s.earliest()
@@ -252,7 +252,7 @@ func (s *fluid) step(ended []uint32) []uint32 {
 			q.set(f, s.arrival(x))
 			if x.route != nil {
 				x.early = 0
-				s.left = append(s.left, f)
+				s.departed = append(s.departed, f)
 			}
 		case x.active:
 			s.leave(f)

@@ -134,8 +134,5 @@ func (m *model) flow(bytes uint64, r *route) demand {
 	if m.equal || d.latency == 0 {
 		d.penalty = 1
 	}
-	if m.leaves {
-		d.early = d.latency
-	}
 	return d
 }
